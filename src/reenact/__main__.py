@@ -6,9 +6,10 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Run the command line of this process; answer a shell that completes one without loading any command."""
+    """Run the command line of this process. A shell that completes a command line is answered without loading a
+    command."""
     completes = "_REENACT_COMPLETING" in os.environ
-    gc.disable()  # what is loaded stays: to look through it for garbage takes a tenth of a start
+    gc.disable()  # loaded modules stay: a search of them for garbage takes a tenth of the start
     run = import_module(f"reenact.interfaces.{'completion.answer' if completes else 'cli.main'}").main
     gc.enable()
     run()

@@ -10,7 +10,7 @@ from reenact.facts.event import Payload
 from reenact.facts.large import Withheld
 
 UNPROVEN = "unproven"
-"""Why a state is not read: a list in it was declared to grow only, and that it does is not proven."""
+"""The reason for a state that is not read: a list in it was declared to grow only, and its growth is not proven."""
 WITHHELD = "withheld"
 """The reason (``BlobMissing.reason``) of a payload of which only size and digest are kept."""
 

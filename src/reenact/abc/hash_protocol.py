@@ -17,7 +17,7 @@ class Hash(Protocol):
         ...
 
     def hexdigest(self) -> str:
-        """The same in hexadecimal digits."""
+        """The digest of all bytes so far, in hexadecimal digits."""
         ...
 
     def copy(self) -> Hash:

@@ -54,7 +54,7 @@ def own_function(target: str, role: str, project: Path | None = None) -> Callabl
 
 
 def _located(parts: list[str], root: Path) -> tuple[Path, Path] | None:
-    """The folder of the project from which a module is imported, and its file."""
+    """The folder of the project from which a module is imported, and the module's file."""
     for folder in _FOLDERS:
         base = root / folder
         for file in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
@@ -81,7 +81,7 @@ def _module(name: str, role: str, target: str) -> ModuleType:
 
 @contextmanager
 def _found_in(folder: Path) -> Iterator[None]:
-    """The folder comes first where modules are looked for, for a moment."""
+    """A scope in which a folder comes first on the import path."""
     sys.path.insert(0, str(folder))
     try:
         yield

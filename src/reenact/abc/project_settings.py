@@ -80,7 +80,7 @@ def _read(path: Path) -> Mapping[str, Json]:
         raise UsageError(
             f"{path.name} cannot be read: {error.strerror}", cause="its permissions", next_command="reenact config"
         ) from None
-    import tomllib  # late: most programs are recorded where there is no file
+    import tomllib  # late: most recorded programs have no settings file
 
     try:
         return tomllib.loads(data.decode())

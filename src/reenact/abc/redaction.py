@@ -30,21 +30,21 @@ class Redactor(Protocol):
         ...
 
     def call(self, call: Call) -> Call:
-        """The same cleaning for a live call of a replay, so that the same rules apply to both sides of a comparison.
+        """Clean a live call of a replay, so that the same rules apply to both sides of a comparison.
         Credentials become a constant of their class, so that a placeholder equals the original. Data that cannot be
         cleaned is withheld, as in the recording."""
         ...
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
-        """The same cleaning for the result of a body that runs again, and for the recorded result."""
+        """Clean the result of a body that runs again, or the recorded result, as ``call`` cleans a call."""
         ...
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The same for the state of a step."""
+        """Clean the state of a step, as ``call`` cleans a call."""
         ...
 
     def text(self, text: str) -> str:
-        """The same for a name, or for words that people read."""
+        """Clean a name, or words that people read, as ``call`` cleans a call."""
         ...
 
     @property
@@ -53,11 +53,11 @@ class Redactor(Protocol):
         ...
 
     def data(self, data: Json) -> Json:
-        """The same for JSON that people or programs read."""
+        """Clean JSON that people or programs read, as ``call`` cleans a call."""
         ...
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
-        """The same cleaning for everything that a program has printed, on both streams and on both sides of a
-        comparison: they are given together, because the stand-in of a credential in one of them is removed from all.
-        None for text that cannot be cleaned."""
+        """Clean everything that a program has printed, on both streams and on both sides of a comparison. These texts
+        are given together, because the stand-in of a credential in one of them is removed from all. The result has None
+        for a text that cannot be cleaned."""
         ...

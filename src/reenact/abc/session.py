@@ -28,11 +28,11 @@ class Turn(Protocol[T_co]):
     """A place in the run's order, to be waited for exactly once."""
 
     def wait(self) -> T_co:
-        """Block the calling thread until its turn, and return the delivery."""
+        """Block the calling thread until the turn has come, and return the delivery."""
         ...
 
     def __await__(self) -> Generator[Any, Any, T_co]:
-        """The same for a coroutine."""
+        """Let the calling coroutine wait until the turn has come, and return the delivery."""
         ...
 
 
@@ -44,7 +44,7 @@ class Live(Protocol):
 
     def ready(self) -> Turn[None]:
         """Wait until the call may be performed: at once for reads; for writes, once the intent is durable. Where the
-        body is the agent's own code, a coroutine waits for that without letting another task run."""
+        body is the agent's own code, a coroutine waits without letting another task run."""
         ...
 
     def enter(self) -> AbstractContextManager[None]:
@@ -52,11 +52,11 @@ class Live(Protocol):
         model, retriever or step, the calls inside are recorded as its children.
 
         Inside a transport the strand waits for the world, and must take a turn before the agent's code goes on. An end
-        that does not wait (a closed connection) needs none."""
+        that does not wait (a closed connection) needs no turn."""
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
-        """Note a value or an exception; wait for the turn, then hand it to the agent."""
+        """Note a value or an exception. The seam waits for the returned turn, then hands the result to the agent."""
         ...
 
     def at_hand(self, outcome: Value | Failure) -> None:
@@ -68,12 +68,13 @@ class Live(Protocol):
         """The URL and the body that are sent for a request that is made again: perhaps rewritten, and signed now. None:
         the request goes as the agent has made it.
 
-        For transports that can send something else. ``url`` is whole, or begins at its path; an unchanged value is
-        returned as the same object."""
+        For transports that can send a changed request. ``url`` is a whole URL, or begins at the path; an unchanged
+        value is returned as the same object."""
         ...
 
     def adds(self) -> Mapping[str, str]:
-        """Headers that go out with the request beside the agent's own, below its key: the trace that the run is."""
+        """Headers that are sent beside the agent's own and are not part of the request's key: they name the run's
+        trace."""
         ...
 
     def head(self, head: Mapping[str, Json]) -> Turn[None]:
@@ -122,12 +123,12 @@ class Frozen(Protocol):
 
     def go_live(self) -> None:
         """Perform the call after all, because the resource that was to bring its recorded answer is live now. The
-        waiter in ``answer`` goes on with it. No effect after the answer was delivered, and in a replay."""
+        waiter in ``answer`` goes on with the live call. No effect after the answer was delivered, and in a replay."""
         ...
 
     def can_begin(self) -> None:
-        """The call begins something that is talked to by further calls, and the seam can begin it when the first of
-        these is performed: a fork goes on with it then. Without effect in a replay."""
+        """Say that the call begins a resource that later calls use, and that the seam can begin it when the first of
+        these calls is performed. A fork then goes on with the resource. Without effect in a replay."""
         ...
 
     def head(self) -> Turn[Stream]:
@@ -142,18 +143,18 @@ class Frozen(Protocol):
         ...
 
     def dropped(self) -> None:
-        """The agent reads no further. Without effect after the end."""
+        """Note that the agent reads no further. Without effect after the end."""
         ...
 
 
 class NeverLive:
-    """The part of a ``Frozen`` call that never goes live: a value or a stream."""
+    """The common part of ``Frozen`` calls that never go live, with a value or with a stream."""
 
     __slots__ = ()
     mode: Literal["frozen"] = "frozen"
 
     def outcome(self) -> Any:
-        """A stream has none."""
+        """Raise an error: a stream has no outcome."""
         raise TypeError("a stream is no value")
 
     def answer(self) -> Any:
@@ -167,11 +168,11 @@ class NeverLive:
         """Without effect."""
 
     def head(self) -> Any:
-        """A value has none."""
+        """Raise an error: a value has no head."""
         raise TypeError("a value is no stream")
 
     def part(self) -> Any:
-        """A value has none."""
+        """Raise an error: a value has no parts."""
         raise TypeError("a value is no stream")
 
     def dropped(self) -> None:
@@ -224,8 +225,8 @@ class Session(Protocol):
         ...
 
     def fault(self, error: Exception) -> bool:
-        """A seam itself has failed. True: the seam must raise the error (a replay cannot go on); False: the recording
-        is marked as degraded, and the seam must let the agent's call through unrecorded."""
+        """Take the error of a seam that has failed. True: the seam must raise the error (a replay cannot go on); False:
+        the recording is marked as degraded, and the seam must let the agent's call through unrecorded."""
         ...
 
     def cannot_go_on(self, message: str, *, cause: str, next_command: str = "") -> Exception:
@@ -242,14 +243,14 @@ class Session(Protocol):
         ...
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """How to look at the states of a step with lists that are ``declared`` to grow only: the names of the lists
-        whose length the body gives, and the object that looks at them from their old end on. None: look at the whole
-        state."""
+        """How to look at the states of a step that has lists ``declared`` to grow only. Returns the names of the lists
+        whose length the body gives, and the object that looks at these lists from their old end on. None: look at the
+        whole state."""
         ...
 
     def restate(self, event: int, state: Any) -> Any:
-        """The state that step ``event`` starts with where a fork changes it there, perhaps in place: then it is looked
-        at again. None: the agent's own, as it is."""
+        """The state that step ``event`` starts with, if a fork changes it there. The change may be in place, so the
+        state is looked at again. None: the agent's own state, unchanged."""
         ...
 
     def printed(self, stream: int, data: bytes) -> None:
@@ -257,5 +258,5 @@ class Session(Protocol):
         ...
 
     def gap(self, what: str, place: str) -> None:
-        """Name something that escapes."""
+        """Note, by name, something that escapes the recording."""
         ...

@@ -35,7 +35,7 @@ class SystemClock:
     """The real clock.
 
     The wall clock is read once and carried forward by the monotonic one: libraries that freeze time replace the
-    wall clock's functions in C, so even a reference kept from before would read the frozen one.
+    wall clock's functions in C, so even an older reference to these functions would read the frozen time.
     """
 
     __slots__ = ("_mono", "_offset")

@@ -64,8 +64,8 @@ class Recording(Protocol):
         skip: int = 0,
         backwards: bool = False,
     ) -> Iterator[Event]:
-        """Events in order of number, or newest first (``backwards``), fetched in pages; ``after`` and ``before``
-        exclude themselves. ``lane``: exactly that lane. ``skip``: leave out so many of them first."""
+        """Events in order of number, or newest first (``backwards``), fetched in pages; the events ``after`` and
+        ``before`` are left out. ``lane``: exactly that lane. ``skip``: leave out this many events first."""
         ...
 
     def count(self) -> int:
@@ -81,8 +81,8 @@ class Recording(Protocol):
         ...
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """The same in pieces, with a first piece of some length: long text and bytes are never in memory as a whole.
-        The bytes are verified only when the last piece has come.
+        """The exact bytes in pieces: long text and bytes are never in memory as a whole. The first piece is long enough
+        to show how the value is encoded. The bytes are verified only when the last piece has come.
 
         Raises:
             BlobMissing, BlobCorrupt: As ``body``.
@@ -94,8 +94,8 @@ class Recording(Protocol):
         ...
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
-        """Segments of a stream: (delivery number, microseconds since the run began, bytes). Pages; never the
-        whole stream in memory. The segments are checked against the stream's digest at the end."""
+        """Segments of a stream: (delivery number, microseconds since the run began, bytes). Fetched in pages: the whole
+        stream is never in memory. The segments are checked against the stream's digest at the end."""
         ...
 
     def lanes(self) -> Iterator[LaneFact]:
@@ -107,7 +107,7 @@ class Recording(Protocol):
         ...
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """The run's order, from a number on, fetched in pages."""
+        """The deliveries in the run's order, from a number on, fetched in pages."""
         ...
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
@@ -131,13 +131,13 @@ class Recording(Protocol):
             proven: Only states that are proven; False is for copies of a run, which also take ``checkpoint_note``.
 
         Raises:
-            BlobMissing: A list in it was declared to grow only, and that is not proven (``unproven``).
+            BlobMissing: A list in the state was declared to grow only, and its growth is not proven (``unproven``).
         """
         ...
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """The digest of each part of such a state, as of a payload; empty where a part has no bytes. None as above. The
-        cost does not depend on the length of the parts.
+        """The digest of each part of a step's state, made like that of a payload; empty where a part has no bytes. None
+        where no state was kept. The cost does not depend on the length of the parts.
 
         Raises:
             BlobMissing: As ``checkpoint_slots``.
@@ -149,7 +149,7 @@ class Recording(Protocol):
         ...
 
     def checkpoint_note(self, event: int, phase: str) -> str:
-        """The note on the growing lists in such a state; empty without one."""
+        """The note on the growing lists in a step's state; empty without one."""
         ...
 
     def snapshots(
@@ -166,7 +166,7 @@ class Recording(Protocol):
 
         Args:
             lanes: Only steps of exactly these lanes; empty for all.
-            after, before: Only events between these numbers; both exclude themselves.
+            after, before: Only events between these numbers, both excluded.
             unlike: A slot and a digest: only snapshots in which the slot has another value, or is missing (digest None:
                 only snapshots that have the slot).
             backwards: Newest first.
@@ -301,10 +301,10 @@ class Store(Protocol):
         ...
 
     def mark(self, mark: Mark) -> None:
-        """Set a mark; one of its id is replaced.
+        """Set a mark; it replaces a mark with the same id.
 
         Args:
-            mark: Its text cleaned by the privacy gate.
+            mark: The mark, whose text the privacy gate has cleaned.
         """
         ...
 

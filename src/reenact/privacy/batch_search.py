@@ -1,4 +1,4 @@
-"""Foreseeing: many short texts are searched in one go, so that the gate need not search each clean one.
+"""Foreseeing: many short texts are searched in one go, so that the gate need not search each clean text by itself.
 
 An import has thousands of nearly equal texts, and each separate search costs more than its text. Like long texts, they
 are cut into the objects of their lists (``facts.sightings``). Objects that came before are left out, and the rest is
@@ -19,9 +19,10 @@ from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, Record
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 
 _AT_ONCE: Final = 16 << 10
-"""Bytes that are searched in one go, about: the fixed cost of a search is small then."""
+"""About how many bytes are searched in one go: the fixed cost of a search is then small."""
 _BETWEEN: Final = lazy_regex(rb'\}\s*+(?:,\s*+)?(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
-"""Between two objects of a list, or of two lines. No string of JSON ends so: see ``facts.sightings``."""
+"""The end of an object before the next one, in a list or on the next line. No string of JSON ends like this: see
+``facts.sightings``."""
 _OBJECT: Final = lazy_regex(rb'\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:')
 _NAMED: Final = lazy_regex(rb'"[\w.-]{1,64}":\s?\{')
 _LONGEST_KNOWN: Final = 256
@@ -46,13 +47,13 @@ _written: Final = writer(ascii_only=False, nan=True, spaced=True)
 
 
 def spelled(value: Json, name: str) -> tuple[bytes, int]:
-    """JSON as the text to search, with its name before it; and the length of that."""
+    """JSON as the text to search, with its name before it; and the length of the part with the name."""
     lead = json.dumps(name) + ":" if name else ""
     return (lead + _written(value)).encode("utf-8", "surrogatepass"), len(lead)
 
 
 def harmless(texts: Iterable[bytes], more: More | None = None, told: bytes = b"") -> list[bool]:
-    """Of each text whether nothing is in it; False where something is, or might be.
+    """For each text, whether it holds no credential; False where it holds one, or might.
 
     Args:
         texts: Any texts.
@@ -83,7 +84,7 @@ def harmless(texts: Iterable[bytes], more: More | None = None, told: bytes = b""
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """The objects of a text, each of which ends at a comma or at the end of the text; an empty one for a text that is
+    """The objects of a text, each of which ends at a comma or at the end of the text; an empty piece for a text that is
     no object."""
     if _OBJECT.match(text) is None:
         if _NAMED.match(text) is None:  # a note, with its name before it

@@ -100,7 +100,7 @@ def is_option(name: str) -> bool:
 
 
 def line_of(line: str, clean: Callable[[Sequence[str]], Sequence[str]]) -> str:
-    """A line for a shell, each word of it cleaned; the words in quotes keep them."""
+    """A line for a shell with each word cleaned; a word in quotes keeps its quotes."""
     places = list(_WORDS.finditer(line))
     bare = [_QUOTED.fullmatch(place[0]) for place in places]
     words = [place[0] if quoted is None else quoted[2] for place, quoted in zip(places, bare, strict=True)]

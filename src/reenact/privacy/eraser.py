@@ -58,7 +58,8 @@ class Eraser:
     """Removes credentials.
 
     Args:
-        secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
+        secret: Key of the stand-ins' digests; None: each stand-in is the constant of its class, so that calls can be
+            compared.
         known: The credentials that are known by value.
         removed: The values that were removed before; new ones are added.
     """
@@ -80,7 +81,7 @@ class Eraser:
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
         self.constants: Eraser = self if secret is None else Eraser(None, known, self._removed)
-        """Leaves constants: for names that a recording and its replay must have in common."""
+        """The eraser that leaves constants, for names that a recording and its replay must have in common."""
         alone = secret is None and removed is None and not known.listed
         apart = self if alone else Eraser(None, known.with_listed(NOTHING)) if secret is None else self.constants.naming
         self.naming: Eraser = apart
@@ -97,11 +98,12 @@ class Eraser:
         return bool(self._removed)
 
     def _within(self, data: bytes) -> list[CredentialSpan]:
-        """The known values in a text under an encoding."""
+        """The places of known values in a text under an encoding."""
         return [*self._known.within(data), *self._removed.spans(data)]
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
-        """The stand-in of one credential. A stand-in stays as it is, but loses its digest if constants are used."""
+        """The stand-in of one credential. An original that is a stand-in stays, but loses its digest if constants are
+        used."""
         if is_stand_in(original):
             short = self._secret is None and not fit and original[:1] == b"~" and original[1:2] != b"r"
             return constant(sort) if short else self.bare(original)
@@ -114,7 +116,7 @@ class Eraser:
         return made
 
     def spans(self, data: bytes, found: list[CredentialSpan], *, fit: bool) -> bytes:
-        """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
+        """``data`` with the credentials at ``found`` replaced; ``fit``: each by a stand-in of the same length."""
 
         def change(original: bytes, span: CredentialSpan) -> bytes:
             exact = fit or (span.tight and self._secret is not None)
@@ -122,7 +124,7 @@ class Eraser:
                 return self._known.token(original, fit=exact)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
-        # A text that must keep its length keeps its encoded stand-ins whole; they become bare when the result is
+        # A text that must keep its length keeps its encoded stand-ins whole. They lose their digests when it is
         # decoded.
         return replaced(data, found, change, self.bare if self._secret is None and not fit else None, exact=fit)
 
@@ -135,32 +137,33 @@ class Eraser:
 
         Args:
             data: The text.
-            seams: The places where it was joined from texts that are also cleaned alone. Of the values that were
-                removed before, only those across such a place are returned, so that no longer credential is cut.
+            seams: The places where the text was joined from texts that are also cleaned alone. A value that was removed
+                before is returned only if it lies across a seam, so that it cuts no longer credential.
 
         Raises:
-            Exhausted: The text was made to be slow.
+            Exhausted: The text is built so that a search takes too long.
         """
         self._forget()
         found = self._known.joined(data, partial(spot, more=self._within))
         return self._removed.joined(data, found, seams)
 
     def known(self, data: bytes) -> list[CredentialSpan]:
-        """The known values in bytes that are no text."""
+        """The places of known values in bytes that are no text."""
         self._forget()
         return apart(self._within(data))
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
-        """The cleaned name and head of a call. They are cached: an agent calls the same places again and again.
+        """The cleaned name and head of a call. It is remembered which of them are clean: an agent calls the same places
+        again and again.
 
         Args:
-            kind: The rules by which they are cleaned.
+            kind: The rules by which name and head are cleaned.
             name: The name of the call.
             head: The head of the call.
-            clean: Looks for credentials in them.
+            clean: Cleans name and head.
 
         Raises:
-            Exhausted: They were made to be slow.
+            Exhausted: Name or head is built so that a search takes too long.
         """
         told = f"{kind} {name!r} {head!r} ".encode("utf-8", "surrogatepass")
         digest = digest_of(told + self._told + self._removed.mark, _HEAD)
@@ -172,10 +175,10 @@ class Eraser:
         return cleaned
 
     def text(self, data: bytes, *, fit: bool = False) -> bytes:
-        """A text of any sort.
+        """Clean a text of any sort.
 
         Raises:
-            Exhausted: it was made to be slow.
+            Exhausted: The text is built so that a search takes too long.
         """
         if not data:
             return data
@@ -192,7 +195,8 @@ class Eraser:
         self._spotter.foresee(texts)
 
     def string(self, text: str) -> str:
-        """The same for a string; short ones are remembered, because names and paths come again and again."""
+        """Clean a string as ``text`` does. Short strings are remembered, because names and paths come again and
+        again."""
         self._forget()
         known = self._strings.get(text)
         if known is not None:
@@ -207,12 +211,13 @@ class Eraser:
         return found
 
     def lane(self, path: str) -> str:
-        """The address of a lane, cleaned name by name: the constants of removed values keep it an address."""
+        """The address of a lane, cleaned name by name: with constants in place of removed values it is still an
+        address."""
         cleaned = _NAMED.sub(lambda name: self.naming.string(name[0]), path)
         return path if cleaned == path else cleaned
 
     def _forget(self) -> None:
-        """Forget texts that were found clean before a further value was removed: they may contain it."""
+        """Forget texts that were found clean before a further value was removed: they may contain this value."""
         if self._mark != self._removed.mark:
             self._mark = self._removed.mark
             self._spotter = self._spotting()
@@ -222,7 +227,7 @@ class Eraser:
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
     def url(self, url: str) -> str:
-        """A URL: its user part, its query by name and shape, its path by shape."""
+        """Clean a URL: its user part, its query by name and shape, its path by shape."""
         self._forget()
         address = ("", url, False)
         known = self._headers.get(address)
@@ -248,7 +253,7 @@ class Eraser:
         return match[0] if value is match[3] else match[1] + match[2] + b"=" + value
 
     def _pair(self, name: bytes, value: bytes) -> bytes:
-        """The value of a pair in a query or form."""
+        """Clean the value of a pair in a query or form."""
         plain = unquote_to_bytes(value.replace(b"+", b" "))
         plain_name = unquote_to_bytes(name).decode("latin-1")
         weight = 2 if self._known.field(plain_name) else named_in_url(plain_name)
@@ -261,7 +266,7 @@ class Eraser:
         return value
 
     def form(self, body: bytes) -> bytes:
-        """A body of ``application/x-www-form-urlencoded``."""
+        """Clean a body of ``application/x-www-form-urlencoded``."""
         parts = []
         for part in body.split(b"&"):
             name, sign, value = part.partition(b"=")
@@ -271,7 +276,7 @@ class Eraser:
         return body if joined == body else joined
 
     def headers(self, pairs: Json, *, fit: bool = False) -> Json:
-        """Headers as pairs of name and value."""
+        """Clean headers, which are pairs of name and value."""
         if not isinstance(pairs, (list, tuple)):
             return pairs
         cleaned = [self._header_pair(pair, fit) for pair in pairs]
@@ -289,7 +294,7 @@ class Eraser:
         return pair if found == value else [pair[0], found, *pair[2:]]
 
     def header(self, name: str, value: bytes, *, fit: bool) -> bytes:
-        """One header's value; its scheme (``Bearer``) stays."""
+        """Clean the value of one header; its scheme (``Bearer``) stays."""
         if not value:
             return value
         if name in COOKIES:
@@ -313,7 +318,7 @@ class Eraser:
         return match[1] + b"=" + self.stand_in(CredentialSort.COOKIE, match[2], fit=fit)
 
     def wire_head(self, head: bytes) -> bytes:
-        """The head of an HTTP/1 response as bytes, as long as before."""
+        """Clean the head of an HTTP/1 response as bytes; its length stays."""
         lines = head.split(b"\r\n")
         for at, line in enumerate(lines[1:], 1):
             name, sign, value = line.partition(b":")
@@ -326,18 +331,19 @@ class Eraser:
     # -- other shapes -------------------------------------------------------------------------------------------------
 
     def argv(self, arguments: Sequence[str]) -> tuple[str, ...]:
-        """A command line: words by the options in front of them (``privacy.commands``), and by their shapes."""
+        """Clean a command line: its words by the options in front of them (``privacy.commands``), and by their
+        shapes."""
         out: list[str] = []
         for word, secret in zip(arguments, secrets_of(arguments), strict=True):
             out.append(self.string(word) if secret is None else self.string(secret[0]) + self._named(secret[1]))
         return tuple(out)
 
     def line(self, line: str) -> str:
-        """The same for a line that a shell takes apart."""
+        """Clean a command line that is one text for a shell."""
         return line_of(line, self.argv)
 
     def environment(self, variables: Mapping[str, Json]) -> dict[str, Json]:
-        """Environment variables and other facts of a process, by the names of variables and of fields."""
+        """Clean environment variables and other facts of a process, by the names of variables and of fields."""
         out: dict[str, Json] = {}
         for name, value in variables.items():
             if isinstance(value, str) and value and (named_in_environment(name) or self._known.field(name)):
@@ -355,7 +361,7 @@ class Eraser:
         return self.stand_in(CredentialSort.NAMED, data, fit=False).decode("utf-8", "surrogatepass")
 
     def json(self, value: Json, name: str = "") -> Json:
-        """A JSON-able value, the same object where it has no credential; ``name`` is its name."""
+        """Clean a JSON-able value of this name; the same object where it has no credential."""
         if not name and isinstance(value, str):
             return self.string(value)
         if value is None or isinstance(value, (bool, float)):
@@ -369,7 +375,8 @@ _USERINFO = lazy_regex(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")
 
 
 def _without_userinfo(url: bytes, eraser: Eraser) -> bytes:
-    """The user part of a URL: its password goes, and a name alone that looks like a token."""
+    """The URL without the password in its user part. A name without a password is removed where it looks like a
+    token."""
     match = _USERINFO.match(url)
     if match is None:
         return url

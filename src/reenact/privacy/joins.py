@@ -1,8 +1,8 @@
 """Joins: cleans text that is spread over the events of a stream.
 
 The strings of events that belong together are joined, cleaned, and cut again at the same places. Events are held back
-only while their end is undecided, and every event keeps its length. It knows server-sent events, lines of JSON, and
-the messages of an AWS event stream, whose sums are made right again.
+only while their end is undecided, and every event keeps its length. It knows server-sent events, lines of JSON, and the
+messages of an AWS event stream, whose checksums are corrected.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from reenact.privacy.eraser import Eraser
 T = TypeVar("T")
 
 LONGEST = 64 << 10
-"""The most undecided bytes of one joined text; a longer undecided text is erased, with all that follows."""
+"""The most undecided bytes of one joined text. A longer undecided text is erased, with all text that follows."""
 _CONTEXT = 512
 _QUIET = 48
-"""Events after which a text that did not go on is over."""
+"""The number of events after which a text that did not go on is over."""
 _LONGEST_LINE = 1 << 20
 _DATA = lazy_regex(rb"[ \t]*(?:data:)?[ \t]*")
 _WORTH = lazy_regex(
@@ -79,8 +79,8 @@ class Joiner(Generic[T]):
         self._frames = frames
         self._items: deque[tuple[T, int]] = deque()
         self._data = bytearray()
-        self._base = 0  # where in the stream the data held begins
-        self._read = 0  # the length that was read, from that place on
+        self._base = 0  # the place in the stream where the held data begins
+        self._read = 0  # the length that was read from this place on
         self._events: deque[_Event] = deque()
         self._groups: dict[tuple[bytes, ...], _Group] = {}
         self._count = 0
@@ -155,7 +155,7 @@ class Joiner(Generic[T]):
         for leaf in leaves(text):
             if leaf.end > leaf.start:
                 self._append(leaf.group, event, leaf.start, leaf.end)
-        if event.frame >= 0 or event.inner is not None:  # nothing else looks at it as a text
+        if event.frame >= 0 or event.inner is not None:  # only here is the event searched as one text
             cleaned = self._eraser.spans(text, self._eraser.find(text), fit=True)
             if cleaned != text:
                 event.text[:] = cleaned
@@ -193,7 +193,7 @@ class Joiner(Generic[T]):
             self._write(self._events.popleft())
 
     def _decide(self, group: _Group, over: bool) -> None:
-        """Clean a joined text up to where it is decided."""
+        """Clean the decided beginning of a joined text."""
         if group.withheld:
             self._put(group, b"~" * len(group.open))
             return
@@ -221,7 +221,7 @@ class Joiner(Generic[T]):
 
     @staticmethod
     def _cut(text: bytes, lead: int) -> int:
-        """Behind the last white space: a word that may go on is undecided."""
+        """The place behind the last white space: a word that may go on is undecided."""
         return max((lead, *(text.rfind(space, lead) + len(space) for space in _SPACES if text.find(space, lead) >= 0)))
 
     def _put(self, group: _Group, cleaned: bytes) -> None:
@@ -277,7 +277,7 @@ class Joiner(Generic[T]):
 
 
 def joined(eraser: Eraser, data: bytes) -> bytes:
-    """A whole stream at once, with text that is spread over its events cleaned."""
+    """Clean a whole stream at once, with the text that is spread over its events."""
     joiner: Joiner[None] = Joiner(eraser, frames=wraps.framed(data) is not None)
     parts = [*joiner.feed(None, data), *joiner.rest()]
     return b"".join(part for _, part in parts)

@@ -1,4 +1,4 @@
-"""Withholding: of a text with too many candidates, only the affected parts.
+"""Withholding: only the affected parts of a text with too many candidates are withheld.
 
 Parts of JSON end between its entries, and in a part that cannot be cleaned only the contents of strings are withheld:
 JSON stays JSON. Other text is cut where possible.
@@ -15,7 +15,7 @@ from reenact.privacy.eraser import Eraser
 from reenact.privacy.tails import cleaned_in_pieces
 
 PART = 64 << 10
-"""Bytes of a part."""
+"""The least bytes of a part, unless it is the last."""
 
 _STRING = lazy_regex(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s{0,64}:)?')
 

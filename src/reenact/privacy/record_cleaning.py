@@ -40,28 +40,28 @@ class Way(StrEnum):
     """The way in which a field is cleaned."""
 
     OURS = "ours"
-    """Not at all: a word, a number, a digest or an id that this program makes, and nothing of the agent's."""
+    """Not cleaned: a word, a number, a digest or an id that this program makes, and nothing of the agent's."""
     TEXT = "text"
-    """As a text; a removed value leaves a keyed digest."""
+    """Cleaned as a text; a removed value leaves a keyed digest."""
     NAME = "name"
-    """As a text by which calls are matched or lanes found: a removed value leaves the constant of its class, so that a
-    recording and its replay have the same name."""
+    """Cleaned as a text by which calls are matched or lanes found: a removed value leaves the constant of its class, so
+    that a recording and its replay have the same name."""
     PATH = "path"
-    """As the address of a lane: each name in it as a name."""
+    """Cleaned as the address of a lane: each name in the address as ``NAME``."""
     TEXTS = "texts"
-    """Each as a text."""
+    """Several texts, each cleaned as a text."""
     ARGV = "argv"
-    """As a command line."""
+    """Cleaned as a command line."""
     LABELS = "labels"
-    """As texts with names."""
+    """Cleaned as texts with names."""
     LEAVES = "leaves"
-    """Each text is cleaned by itself: the names are those of settings, and say nothing about the values."""
+    """Each text in the JSON is cleaned by itself: the names are those of settings, and say nothing about the values."""
     JSON = "json"
-    """As JSON, by names and shapes."""
+    """Cleaned as JSON, by names and shapes."""
     SURROUNDINGS = "surroundings"
-    """As the facts of a process, environment variables among them."""
+    """Cleaned as the facts of a process, environment variables among them."""
     PAYLOAD = "payload"
-    """As bytes of any length that may be a text: by the gate itself, which knows their encoding."""
+    """Bytes of any length that may be a text: the gate itself cleans them, because it knows their encoding."""
     RECORD = "record"
     """A record with fields of its own."""
 
@@ -160,7 +160,7 @@ def labels(eraser: Eraser, found: Mapping[str, str]) -> dict[str, str]:
 
 
 def leaves(eraser: Eraser, value: Json) -> Json:
-    """JSON in which each text was cleaned by itself; itself where it held no credential."""
+    """JSON in which each text was cleaned by itself; the same object where it held no credential."""
     if isinstance(value, str):
         return eraser.string(value)
     if isinstance(value, Mapping):
@@ -210,7 +210,7 @@ def cleaned(record: T, eraser: Eraser, by_hand: Mapping[str, Callable[[Any], Any
     Args:
         record: A record whose payloads are ``by_hand``.
         eraser: The eraser.
-        by_hand: Functions for fields with a way of their own.
+        by_hand: Functions that clean fields in a way of their own.
     """
     different: dict[str, Any] = {}
     for name, way in FIELDS[type(record)].items():
@@ -294,10 +294,10 @@ def _of_payload(record: Any, name: str, eraser: Eraser) -> Any:
 
 
 def _tried(way: Way, value: Any, eraser: Eraser, place: tuple[type, str]) -> Any:
-    if way in _CLEAN and way is not Way.JSON:  # what JSON holds may be known by a name outside of it
+    if way in _CLEAN and way is not Way.JSON:  # a value in JSON may be a credential by a name outside of the JSON
         try:
             return _CLEAN[way](eraser, value)
-        except Exception as error:  # any failure to clean, a field without text is safe
+        except Exception as error:  # any failure to clean: the field is emptied, which is safe
             let_through(error)
     return _EMPTY.get(place, _BLANK[way])
 

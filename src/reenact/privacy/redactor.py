@@ -50,7 +50,8 @@ from reenact.privacy.tails import Tail, TailPart
 R = TypeVar("R")
 
 _SOURCES = "texts"
-"""In a note of a run's surroundings (``recording.run_evidence``): paths of source files with their contents."""
+"""The part of a note of a run's surroundings (``recording.run_evidence``) that has paths of source files with their
+contents."""
 
 _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""
@@ -58,7 +59,8 @@ _LENGTH = 4
 _PASSES = 8
 _CONSTANT = lazy_regex(rb"~rx[a-uw-z]~")
 _VARIABLE = lazy_regex(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
-"""A stand-in that names a variable. For a value of eight bytes, it has room for this much of the name's digest."""
+"""A stand-in that names a variable. Three characters of the name's digest are kept: the stand-in for a value of eight
+bytes has no room for more."""
 _ANY = constant(CredentialSort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
@@ -76,8 +78,8 @@ def make_redactor(
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given, so that stand-ins of
             two runs have nothing in common.
         known: Credentials that are known by value.
-        spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value of
-            each: they are not searched again; this redactor adds its own.
+        spotless: The last value of each fact of the surroundings in which redactors with the same ``known`` have found
+            nothing. These facts are not searched again; this redactor adds its own.
         removed: The values that were removed before in this process; this redactor adds its own.
     """
     return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless, removed)
@@ -133,13 +135,13 @@ class CredentialRedactor:
             made = (cleaned(record, self._eraser),) if step is None else step(self, record)
         except Exception as error:  # never raw, never raising: an error costs only the value that caused it
             made = (self._withheld(record, error),)
-        if self._removed.has_fresh and type(record) is not RunOpened:  # it is cleaned once more, for the run's row
+        if self._removed.has_fresh and type(record) is not RunOpened:  # the run is cleaned once more, for its row
             return (*self._removed.notes(), *made)
         return made
 
     def foresee(self, records: Sequence[Record]) -> None:
-        """Search in one go the texts of records that will be cleaned next, in this order. The result is the same as
-        without it: it only saves a search of each clean text. Never raises."""
+        """Search in one go the texts of records that will be cleaned next, in this order. The cleaned records are the
+        same without this call, which only saves a search of each clean text. Never raises."""
         with suppress(Exception):  # an error here comes again, and is reported, when the record is cleaned
             self._eraser.foresee([text for record in records if (text := text_of(record))])
 
@@ -169,7 +171,7 @@ class CredentialRedactor:
             return withheld(call, _why(error), self._comparing)
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
-        """The same for the outcome of a body that ran again, and for the recorded outcome."""
+        """Clean the outcome of a body that ran again, or the recorded outcome, as ``call`` cleans a call."""
         try:
             return clean_outcome(self._comparing, outcome)
         except Exception as error:  # never raises: the outcome is withheld as in the recording
@@ -177,7 +179,7 @@ class CredentialRedactor:
             return withheld(outcome, _why(error), self._comparing)
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The same for the state of a step, by the names of its parts."""
+        """Clean the state of a step, by the names of its parts, as ``call`` cleans a call."""
         try:
             return clean_slots(self._comparing, slots)
         except Exception as error:  # never raises, never raw: nothing of the state is compared
@@ -185,13 +187,13 @@ class CredentialRedactor:
             return {}
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
-        """The same for everything that a program has printed; None for text that cannot be cleaned.
+        """Clean everything that a program has printed, as ``call`` cleans a call; None if a text cannot be cleaned.
 
         A recording's output was cleaned as it came, when fewer values were known, and a value may be bare before or
-        after the place that names it. So the texts are searched until nothing new is found: the result does not depend
-        on order or cuts."""
+        after the place that names it. So the texts are searched until nothing new is found. The result does not depend
+        on their order, or on where they are cut."""
         try:
-            for text in texts:  # a value known only by its digest becomes known as text, inside other text too
+            for text in texts:  # a value known by its digest becomes known as text, to be found inside words
                 clean_text(self._comparing, text)
             for _ in range(_PASSES):
                 mark = self._removed.mark
@@ -199,13 +201,13 @@ class CredentialRedactor:
                 if mark == self._removed.mark:
                     break
             return found
-        except Exception as error:  # never raises: the outputs differ, and the difference is told without its text
+        except Exception as error:  # never raises: the outputs count as different, and their text is not shown
             let_through(error)
             return None
 
     def _alike(self, text: bytes) -> bytes:
-        """Printed output without any known value. Which class a value is said to be of depends on the place where it
-        was met first: here all are one."""
+        """Printed output without any known value. The class that a value gets depends on the place where it is found
+        first, so all classes leave the same constant here."""
         known = self._removed.erased(self._known.erased(text))
         cleaned = _VARIABLE.sub(rb"\1~", _CONSTANT.sub(_ANY, clean_text(self._comparing, known)))
         if _ANY in cleaned:
@@ -214,23 +216,23 @@ class CredentialRedactor:
         return cleaned
 
     def _shaped(self) -> list[bytes]:
-        """The stand-ins of values that were known only by their shape when they were printed: the lead of the shape
-        remains."""
+        """The stand-ins of values that were known only by their shape when they were printed. Each keeps the first part
+        of its shape."""
         shaped = {_CONSTANT.sub(_ANY, self._eraser.naming.text(value)) for value in self._removed.values()}
         return sorted((each for each in shaped if _ANY in each and each != _ANY), key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """The same for a text: a name, or words for people."""
+        """Clean a text (a name, or words for people) as ``call`` cleans a call."""
         return _text(self._comparing, text)
 
     @property
     def naming(self) -> Callable[[str], str]:
-        """The same for names of lanes, as a function that does not depend on the run, and may outlive it. Values that
-        were removed elsewhere in the run do not count: a lane must always have the same name."""
+        """A function that cleans names of lanes; it does not depend on the run, and may outlive it. Values that were
+        removed elsewhere in the run do not count: a lane must always have the same name."""
         return partial(_text, self._eraser.naming)
 
     def data(self, data: Json) -> Json:
-        """The same for JSON that people or other programs read."""
+        """Clean JSON that people or other programs read, as ``call`` cleans a call."""
         try:
             return self._comparing.json(data)
         except Exception as error:  # never raises, never raw
@@ -249,7 +251,7 @@ class CredentialRedactor:
         before = self._rest(record.event) if record.event in self._streams else ()
         try:
             found = clean_outcome(self._eraser, record.outcome)
-        except Exception as error:  # the stream before it is still given out
+        except Exception as error:  # the records of the stream before this error are still returned
             return (*before, self._withheld(record, error))
         if found is record.outcome:
             return (*before, record)
@@ -286,7 +288,7 @@ class CredentialRedactor:
             return (*before, record)
         try:
             return (*before, cleaned(record, self._eraser, {"end": partial(clean_end, self._eraser)}))
-        except Exception as error:  # the stream before it is still given out
+        except Exception as error:  # the records of the stream before this error are still returned
             return (*before, self._withheld(record, error))
 
     def _rest(self, event: int) -> list[Record]:
@@ -307,7 +309,8 @@ class CredentialRedactor:
     # -- the rest -----------------------------------------------------------------------------------------------------
 
     def _evidence(self, key: str, value: Json) -> Json:
-        """A note. The sources of a program are texts of their own: one after the other costs less than all as one."""
+        """Clean a note. The sources of a program are separate texts, because a search of one after the other costs less
+        than a search of all at once."""
         texts = value.get(_SOURCES) if isinstance(value, dict) else None
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
             return self._eraser.json(value, key)
@@ -329,7 +332,8 @@ class CredentialRedactor:
         return len(found).to_bytes(_LENGTH, "big") + found
 
     def _lane(self, record: LaneOpened) -> tuple[Record, ...]:
-        """Lanes are made clean (``seams.lanes``), except those of an import, which are not made there."""
+        """Clean the address of a lane. Lanes are clean already (``seams.lanes``), except those of an import, which are
+        not made there."""
         path = lane_of(self._eraser, record.path)
         if path == record.path:
             return (record,)
@@ -369,18 +373,18 @@ class CredentialRedactor:
         return (replace(closed, run=self._removed.kept_with(closed.run)),)
 
     def _run(self, run: Run) -> Run:
-        """A run. At its beginning the same object comes twice: for its row and as a record."""
+        """Clean a run. At its beginning the same object comes twice: for its row and as a record."""
         known = self._run_known
         if known is None or known[0] is not run:
             known = self._run_known = (run, cleaned(run, self._eraser, self._of_run))
         return known[1]
 
     def surroundings(self, environment: Mapping[str, Json]) -> dict[str, Json]:
-        """The facts of the process, cleaned: they are the same objects at the run's begin and end, so each is cleaned
-        once (1 ms).
+        """The facts of the process, cleaned. At the end of the run they are the same objects as at its begin, so each
+        is cleaned once (1 ms).
 
         Raises:
-            SearchExhausted: One of them was made to be slow.
+            SearchExhausted: A fact is built so that a search takes too long.
         """
         out: dict[str, Json] = {}
         facts, spotless = self._facts, self._spotless
@@ -414,7 +418,7 @@ _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] =
     RunOpened: CredentialRedactor._opened,
     RunClosed: CredentialRedactor._closed,
 }
-"""The function for each sort of record that is more than its fields."""
+"""The function for each sort of record that is not cleaned field by field."""
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

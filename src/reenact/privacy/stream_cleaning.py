@@ -1,7 +1,7 @@
 """Streams: cleaning one response as its head and segments arrive.
 
-Plain text goes through a tail. A compressed body is decoded while it is kept. As long as it is clean, the recorded
-bytes stay unchanged; else it is stored decoded, and its head says so. Media that are no text pass untouched.
+Plain text goes through a tail. A compressed body is decoded while it is kept. If the body is clean, the recorded bytes
+stay unchanged; else it is stored decoded, and the head says so. Media that are no text pass untouched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EVENTS = (
 _FRAMES = "application/vnd.amazon.eventstream"
 _LINES = (b"data:", b"event:", b"id:", b": ")
 _ENTRY = lazy_regex(rb'\{"[^\n]{1,16384}\}\r?\n(?=\{|\Z)')
-"""A line of JSON: an entry of its own, for any media type."""
+"""A line that is a JSON object: such a body is read as lines of JSON, whatever its media type."""
 _LATE = "credentials in a long compressed body"
 
 _Item = tuple[SegmentArrived, list[tuple[int, int]]]
@@ -51,7 +51,7 @@ class PlainStream:
         eraser: The eraser.
         wire: Whether segments begin with the head of the response.
         text: Whether the body is text; if not, only the head on the wire is cleaned.
-        media: Its media type.
+        media: The media type of the body.
     """
 
     __slots__ = ("_eraser", "_framing", "_head", "_joiner", "_media", "_sniffed", "_tail", "_text")
@@ -77,7 +77,7 @@ class PlainStream:
         return self._body(record)
 
     def rest(self) -> list[Record]:
-        """All that is held back."""
+        """The records that are still held back."""
         if self._head:
             return [*self._past_head(b"".join(one.data for one in self._head)), *self.rest()]
         out: list[Record] = []
@@ -92,7 +92,7 @@ class PlainStream:
         return [*(self._head or ()), *(item[0] for item in self._tail.items()), *(item[0] for item in joining)]
 
     def _past_head(self, joined: bytes) -> list[Record]:
-        """The head has arrived: its lines are cleaned by name, the segments cut as they were."""
+        """Clean the lines of the head by name, now that it has arrived, and return the held segments, cut as before."""
         held, self._head = self._head or [], None
         end = joined.rfind(b"\r\n\r\n", 0, _end_of_heads(joined)) + 4
         head = self._eraser.wire_head(joined[:end]) if end > 3 else b""
@@ -137,7 +137,7 @@ class PlainStream:
             self._joiner = Joiner(self._eraser, frames=False)
 
     def _past_joiner(self, item: _Item, body: bytes) -> list[Record]:
-        if self._media.startswith(_FRAMES):  # the joiner has looked at all of it
+        if self._media.startswith(_FRAMES):  # the joiner has searched the whole text
             return self._labelled([TailPart(item, body, True)])
         return self._labelled(self._tail.feed(item, body))
 
@@ -182,7 +182,7 @@ def _end_of_heads(joined: bytes) -> int:
 class EncodedStream:
     """A compressed body.
 
-    Its head is held as well, until it is known which of the two forms will be stored.
+    Its head is held as well, until it is known whether the body is stored as it came, or decoded.
     """
 
     __slots__ = ("_clean", "_decoder", "_dirty", "_eraser", "_events", "_framing", "_head", "_held", "_plain", "_size")
@@ -200,7 +200,7 @@ class EncodedStream:
         self._clean: Tail[None] | None = None
 
     def feed(self, record: SegmentArrived) -> list[Record]:
-        """Take a segment, and return the decided ones: none while all of it is held."""
+        """Take a segment, and return the decided ones: none while the whole body is held."""
         if self._dirty:
             return [withheld_segment(record, _LATE)]
         body = record.data if self._framing is None else self._framing.feed(record.data)
@@ -221,7 +221,7 @@ class EncodedStream:
         return self._as_they_came()
 
     def rest(self) -> list[Record]:
-        """All that is held back, in the form it may have."""
+        """The records that are still held back: the body as it came if it is clean, else decoded."""
         if self._head is None:
             return []
         if not self._found():
@@ -284,11 +284,11 @@ class WithheldBody:
         return [withheld_segment(record, "could not be cleaned")]
 
     def rest(self) -> list[Record]:
-        """Nothing."""
+        """An empty list: no segment is held back."""
         return []
 
     def held(self) -> list[HeadArrived | SegmentArrived]:
-        """Nothing."""
+        """An empty list: no segment is held back."""
         return []
 
 
@@ -296,7 +296,7 @@ Stream = PlainStream | EncodedStream | WithheldBody
 
 
 def stream_for(eraser: Eraser, record: HeadArrived) -> tuple[Stream, bool]:
-    """The cleaner for the stream of a head, and whether it holds the head itself."""
+    """The cleaner for the stream that begins with a head, and whether this cleaner holds back the head itself."""
     head = record.head
     encoding = header(head, "content-encoding")
     decoded_already = head.get("read") == "decoded"

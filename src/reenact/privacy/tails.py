@@ -22,8 +22,8 @@ from reenact.privacy.text_memory import context_before
 T = TypeVar("T")
 
 LONGEST = 64 << 10
-"""Most bytes held back. A credential that is still open after this many bytes is erased, and all later data is
-withheld."""
+"""The most bytes that are held back. A credential that is still open after this many bytes is erased, and all later
+data is withheld."""
 _OVERLAP = 4096
 _ENDS = lazy_regex(rb"[\s\"'}\]]")
 _DELIMITERS = (b"\n", b"}", b"]")
@@ -55,10 +55,10 @@ class Tail(Generic[T]):
         self._find = eraser.find if find is None else find
         self._items: deque[tuple[T, bytes]] = deque()
         self._context = b""
-        self._clean = b""  # decided bytes of segments that are held because their end is not
+        self._clean = b""  # decided bytes of segments that are held because their end is undecided
         self._open = b""  # undecided bytes
-        self._lost = False  # in the middle of something that could not be cleaned
-        self._over = False  # nothing more comes out
+        self._lost = False  # the text goes on with a word that could not be cleaned
+        self._over = False  # all later text is withheld
         self.withheld = False
 
     def feed(self, item: T, data: bytes) -> list[TailPart[T]]:
@@ -119,7 +119,7 @@ class Tail(Generic[T]):
                 if span.end >= len(text) or span.start < cut < span.end:
                     cut = min(cut, max(span.start, context))
             if len(text) - cut > LONGEST:
-                # Something is open for longer than can be held: erase what there is of it and what will follow.
+                # A credential is open for longer than can be held: erase its bytes so far, and all that follow.
                 cut = len(text)
                 self.withheld = self._over = True
         inside = [span for span in spans if span.start >= context and span.end <= cut]
@@ -133,13 +133,13 @@ class Tail(Generic[T]):
         self._context = cleaned[context_before([span for span in spans if span.end <= cut], len(cleaned)) :]
 
     def _cut(self, text: bytes) -> int:
-        """The position before which no credential begins that is still incomplete."""
+        """The position that lies before the beginning of every incomplete credential."""
         cut = max(text.rfind(delimiter) for delimiter in _DELIMITERS) + 1
         return cut if len(text) - cut <= LONGEST else len(text) - _OVERLAP
 
 
 def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tuple[bytes, bool]:
-    """A long text, cleaned piece by piece in little memory beside itself; and whether it had to be withheld."""
+    """A long text, cleaned piece by piece with little additional memory; and whether a part had to be withheld."""
     tail: Tail[None] = Tail(eraser)
     parts: list[TailPart[None]] = []
     for at in range(0, len(data), piece):
@@ -151,9 +151,9 @@ def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tupl
 
 
 def changed_parts(eraser: Eraser, value: Large) -> dict[int, bytes] | None:
-    """The cleaned parts of a long value, for those with credentials, by number, each of its old length; None where a
-    part must be withheld. Takes the memory of a few parts. In bytes that are no text only known values are found,
-    because any shape occurs in them by chance."""
+    """The parts of a long value that held credentials, cleaned, by number; each keeps its length. None where a part
+    must be withheld. Takes the memory of a few parts. In bytes that are no text only known values are found, because
+    any shape occurs in them by chance."""
     text = not isinstance(value.value, bytes) or begins_as_text(value.value)
     tail: Tail[int] = Tail(eraser, None if text else eraser.known)
     found: dict[int, bytes] = {}

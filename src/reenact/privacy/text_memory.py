@@ -1,4 +1,4 @@
-"""Memory of searched texts: an agent sends its conversation again at each step, and only its end is new."""
+"""Memory of searched texts: an agent sends its conversation again at each step, and only the end of it is new."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTEXT = 256
 
 
 class Spotter:
-    """Spots credentials (``facts.credential_search.spot``); a known beginning of a text is not searched again.
+    """Finds credentials (``facts.credential_search.spot``); a known beginning of a text is not searched again.
 
     It keeps the last few long texts of a run in memory, never longer than the run.
 
@@ -56,7 +56,7 @@ class Spotter:
         """Every credential in ``data``.
 
         Raises:
-            Exhausted: see there.
+            Exhausted: As ``facts.credential_search.spot``.
         """
         if type(data) is Woven:
             return spot_woven(data, self._more, self._told)
@@ -80,8 +80,8 @@ class Spotter:
 
 
 def _short(data: bytes, more: More | None, told: bytes) -> list[CredentialSpan]:
-    """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): that
-    there is nothing in one of these is found out once."""
+    """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): one
+    that holds no credential is searched once."""
     digest = digest_of(data + told if told else data)
     if is_harmless(digest):
         return []
@@ -92,8 +92,8 @@ def _short(data: bytes, more: More | None, told: bytes) -> list[CredentialSpan]:
 
 
 def digest_of(data: bytes, sort: bytes = b"") -> bytes:
-    """The digest under which data without findings is remembered; ``sort``: its sort, up to 16 bytes; a text by
-    default."""
+    """The digest under which data without findings is remembered; ``sort``: the sort of the data, up to 16 bytes; a
+    text by default."""
     return blake2b(data, digest_size=16, key=_KEY, person=sort).digest()
 
 
@@ -112,7 +112,7 @@ def deem_harmless(digest: bytes) -> None:
 def _continued(
     data: bytes, before: bytes, spans: list[CredentialSpan], more: More | None, told: bytes
 ) -> list[CredentialSpan]:
-    """The spans of ``data``, of which an earlier text with its spans has a common beginning."""
+    """The spans of ``data``, which begins like the text ``before`` with the known ``spans``."""
     shared = shared_length(data, before)
     limit = shared - _SETTLED
     if shared < len(data) // 4 or limit <= 0:
@@ -132,7 +132,8 @@ def _continued(
 
 
 def context_before(spans: list[CredentialSpan], cut: int) -> int:
-    """The beginning of the context for text after ``cut``: a name is before its value, and before a list of values."""
+    """The beginning of the context for text after ``cut``: the name that makes a value a credential comes before the
+    value, or before the list that holds the value."""
     start = cut - CONTEXT
     for span in reversed(spans):
         if span.end < start or cut - span.start > _LONGEST_CHAIN:

@@ -11,7 +11,8 @@ from reenact.seams.ambient import pack
 class Reads:
     """The unwritten ambient reads of one lane since one of its calls, in order.
 
-    ``listed`` while the writer knows of them, so that a lane that has ended or only waits costs the writer nothing.
+    ``listed`` is true while the writer knows of these reads. A lane that has ended, or only waits, costs the writer
+    nothing.
     """
 
     __slots__ = ("items", "lane", "listed", "position", "taken", "taking")
@@ -31,7 +32,7 @@ class Reads:
 
 
 def _packed(reads: Reads) -> Iterator[AmbientRead]:
-    """The reads that are not yet written, one record a source. The agent may append meanwhile."""
+    """The reads that are not yet written, as one record for each source. The agent may append reads meanwhile."""
     count = len(reads.items)
     fresh = reads.items[:count]
     reads.taking = True
@@ -49,7 +50,7 @@ def _packed(reads: Reads) -> Iterator[AmbientRead]:
 def take_reads(listed: dict[Reads, None]) -> Iterator[AmbientRead]:
     """The reads of all lanes since the last batch; in the writer's thread."""
     for reads in list(listed):
-        # In this order: a read that the agent appends during this is either packed here, or listed again by its own
+        # In this order, a read that the agent appends meanwhile is either packed here, or listed again by its own
         # thread.
         listed.pop(reads, None)
         reads.listed = False

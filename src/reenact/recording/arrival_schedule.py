@@ -40,7 +40,7 @@ class ArrivalSchedule:
 
     Args:
         clock: Our own clock.
-        origin_us: Its reading when the run began.
+        origin_us: The time of the clock when the run began.
         order: ``exact`` holds deliveries, ``arrival`` numbers them at once.
         hold_us: Longest hold of one delivery.
         lane_seen: Called with the path of each lane that a tag names.
@@ -78,22 +78,24 @@ class ArrivalSchedule:
         return self._clock.mono_us() - self._origin_us
 
     def timer_set(self, tag: Tag, times: TimerSpan) -> None:
-        """Remember it until it fires. A cancelled timer is not reported, so the oldest ones are dropped."""
+        """Remember a timer until it fires. A cancelled timer is not reported, so the oldest timer is dropped when there
+        are too many."""
         try:
             if len(self._timers) >= _REMEMBERED:
                 self._timers.pop(next(iter(self._timers)), None)
             self._timers[tag] = times
-        except Exception as error:  # another thread sets one as well: this one's time is not known
+        except Exception as error:  # another thread sets a timer too: the time of this one is lost
             if self._fault(error) is True:
                 raise
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
-        """Remember it until its signal has come."""
+        """Remember an alarm until its signal has come."""
         self._alarm = TimerSpan(set_us, set_us + wait_us) if wait_us else None
         self._alarm_every_us = every_us
 
     def _rang(self, now_us: int) -> TimerSpan | None:
-        """When the alarm that sent a signal was set; None if it is not due yet: the signal came from elsewhere."""
+        """When the alarm that sent a signal was set; None if the alarm is not due yet: the signal came from
+        elsewhere."""
         alarm = self._alarm
         if alarm is None or now_us < alarm.due_us:
             return None
@@ -101,7 +103,7 @@ class ArrivalSchedule:
         return alarm
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
-        """Number it. Never raises: the strand that waits would wait for ever."""
+        """Number a delivery. Never raises, because the waiting strand would then wait for ever."""
         number = self.count
         self.count = number + 1
         self.unproven += not proven
@@ -121,7 +123,7 @@ class ArrivalSchedule:
         return number
 
     def alone(self, tag: Tag) -> int | None:
-        """A lone strand never waits."""
+        """The number of a lone strand's delivery, which never waits; None while other strands wait."""
         return None if self.gate.waiting and self._exact else self.grant(tag, True)
 
     def choose(self, at: Standstill) -> Waiter | None:
@@ -147,14 +149,14 @@ class ArrivalSchedule:
             if self.holds.lasts(waited_us, worked_us):
                 return False
             spared_us = self.gate.held_for.spared_us
-            self.holds = self.holds.in_vain(waited_us + spared_us)  # the program has waited for all of it
+            self.holds = self.holds.in_vain(waited_us + spared_us)  # the program has waited through the spared time too
         except Exception as error:
             if self._fault(error) is True:
                 raise
         return True
 
     def stalled(self, waited_us: int) -> None:
-        """The world has yet to answer."""
+        """Do nothing: the world has yet to answer."""
 
     silent = stalled
 
@@ -167,14 +169,14 @@ class ArrivalSchedule:
         return False
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
-        """Each is the world's."""
+        """False: in a recording, each signal comes from the world."""
         return False
 
     def meets(self, lane: Lane) -> None:
-        """No signal is recorded for it."""
+        """Do nothing: a recording knows no signal for this place."""
 
     def signal_due(self, waited_us: int) -> bool:
-        """Nor sent."""
+        """False: a recording sends no signals."""
         return False
 
     def take_fresh(self) -> tuple[Delivery, ...]:

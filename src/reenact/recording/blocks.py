@@ -47,8 +47,8 @@ _unwritten: set[Receipt] = set()
 
 
 def _warn(fault: Exception | None) -> None:
-    """Warn of the gaps of the recording. Where warnings are turned into errors it is printed, because the agent is not
-    at fault."""
+    """Warn of the gaps of the recording. Where warnings are turned into errors, the text is printed, because the agent
+    is not at fault."""
     if fault is None:
         return
     text = f"the recording is incomplete: {fault}"
@@ -88,11 +88,11 @@ class Block:
         self._stack.close()
 
     def listen(self) -> AbstractContextManager[None]:
-        """The block's lane."""
+        """A scope in which this thread runs in the block's lane."""
         raise NotImplementedError
 
     def failed(self, error: Exception) -> bool:
-        """Something of ours failed: whether it must be raised (a replay cannot go on)."""
+        """Whether an error of ours must be raised: a replay cannot go on after it."""
         raise NotImplementedError
 
     def finish(self, error: BaseException | None, result: Any) -> Rest:
@@ -106,11 +106,12 @@ class Block:
             _warn(rest())
 
     async def left(self, error: BaseException | None, result: Any) -> None:
-        """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
+        """Do the work of ``leave`` for a coroutine: the loop goes on while the end is written. A cancellation is not
+        held up.
 
-        A coroutine that is being closed may not wait, and a coroutine with an unknown driver cannot. Where a loop that
-        never rests leaves the writer next to nothing of the interpreter, the coroutine goes on after a second, and the
-        end is written behind it."""
+        A coroutine that is being closed may not wait, and a coroutine with an unknown driver cannot. A loop that never
+        rests leaves the writer hardly any time. The coroutine then goes on after a second, and the end is written
+        later."""
         rest = self._left(error, result)
         closed = not (error is None or isinstance(error, (Exception, *cancelled())))
         if rest is None:
@@ -143,7 +144,7 @@ class Block:
         _warn(faults[0] if faults else None)
 
     def _left(self, error: BaseException | None, result: Any) -> Rest:
-        """Stop listening, and say how it ended."""
+        """Stop listening, and note how the block ended."""
         try:
             self._stack.close()
         except Exception as fault:
@@ -152,7 +153,7 @@ class Block:
         if self._token is not None:
             try:
                 current.reset(self._token)
-            except ValueError:  # left in another context than it was entered in
+            except ValueError:  # the block was entered in another context
                 current.set(None)
         return self.finish(error, result)
 
@@ -174,7 +175,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class RootBlock(Block):
-    """A run of its own."""
+    """The block of a run of its own."""
 
     def __init__(self, opened: OpenRun, call: Call | None, files: Sequence[str] = ()) -> None:
         super().__init__()
@@ -195,7 +196,7 @@ class RootBlock(Block):
                     raise
 
     def listen(self) -> AbstractContextManager[None]:
-        """The root lane."""
+        """A scope in which this thread runs in the root lane."""
         session = self._opened.session
         if self._listening:
             return lanes.inside(session.root)
@@ -208,7 +209,7 @@ class RootBlock(Block):
         return context
 
     def failed(self, error: Exception) -> bool:
-        """The recording is degraded."""
+        """Mark the recording as degraded. True only for an error of the program's own."""
         return self._opened.session.fault(error)
 
     def finish(self, error: BaseException | None, result: Any) -> Rest:
@@ -252,7 +253,7 @@ class RootBlock(Block):
 
 
 class _ChildBlock(Block):
-    """A run inside a run: a lane of its own in its parent's log."""
+    """The block of a run inside a run, which has a lane of its own in its parent's log."""
 
     def __init__(self, lane: lanes.Lane, who: Who, policy: Policy) -> None:
         super().__init__()
@@ -268,7 +269,7 @@ class _ChildBlock(Block):
                 self._inner = lanes.current() or lane
         session: Any = lane.session
         self._put = getattr(session, "put", None)
-        root: Run = getattr(session, "own_run", session.run)  # a fork writes another run than it answers for
+        root: Run = getattr(session, "own_run", session.run)  # a fork answers for its parent's run, and writes its own
         run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
             parent=root.id,
@@ -349,7 +350,7 @@ def _root_block(
     function: Callable[..., Any] | None,
     arguments: Arguments | None,
 ) -> Block:
-    """A run of its own."""
+    """The block that records a run of its own."""
     entry = interpreter("block")
     call = None
     if function is not None and arguments is not None:

@@ -117,17 +117,19 @@ def run_command(
 
 
 def _left_out(store: Store, run: Run, policy: Policy) -> str:
-    """Remove a run that is not in the sample, or its contents (``sample.leave_out``); say which."""
+    """Remove a run that is not in the sample, or its contents (``sample.leave_out``), and return a text that says
+    which."""
     if policy.sample >= 1 and not policy.sampling:
         return ""
     try:
         return leave_out(store, run, policy)
-    except ReenactError:  # then it is kept
+    except ReenactError:  # then the run is kept
         return ""
 
 
 def _clean(run_id: str, facts: dict[str, Json]) -> str:
-    """The answers of git in a form that may be stored in a file: the child passes it through its own gate."""
+    """The answers of git as a text that may be stored in a file, from which the child passes them through its own
+    gate."""
     (record,) = make_redactor().clean(EvidenceNoted(None, REVISION, facts))
     return json.dumps(record.value if isinstance(record, EvidenceNoted) else None)
 
@@ -192,7 +194,7 @@ def _concluded(
             f"  next: reenact show {tail(run.id)}"
         )
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
-        return run  # it was killed, or a process of its own still writes
+        return run  # the program was killed, or a child of it still writes
     stopped = status != 0 and run.capture.get("stopped_by") == -status  # a server that was asked to stop, and stopped
     failed = status != 0 and not stopped and run.status is Status.OK
     concluded = replace(
@@ -204,7 +206,7 @@ def _concluded(
     )
     try:
         return store.conclude(concluded)
-    except ReenactError as error:  # the disk is full: the records of the run's own process are there
+    except ReenactError as error:  # perhaps a full disk: the records of the run's process are there
         return replace(concluded, degraded=(*run.degraded, f"its exit status is not kept: {error}"))
 
 

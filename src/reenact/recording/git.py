@@ -15,9 +15,9 @@ from typing import Any, Final
 from reenact.facts.call import Json
 
 LONGEST_DIFF: Final = 1 << 20
-"""Bytes of a diff that are kept."""
+"""The most bytes of a diff that are kept."""
 MOST_NAMES: Final = 200
-"""Names of changed and untracked files that are kept."""
+"""The most names of changed and untracked files that are kept."""
 
 _GIT_SECONDS: Final = 5.0
 _PLAIN: Final = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
@@ -118,5 +118,5 @@ def _names(status: bytes | None) -> tuple[list[str], list[str]]:
         elif len(part) > 3:
             changed.append(part[3:])
             if "R" in part[:2] or "C" in part[:2]:
-                next(parts, None)  # the name it had before
+                next(parts, None)  # the file's name before it was renamed or copied
     return changed, untracked

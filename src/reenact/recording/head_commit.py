@@ -13,7 +13,7 @@ from reenact.facts.call import Json
 
 REVISION = "kit.revision"
 """Name of the note with ``commit``, ``branch``, ``root``, and where git itself was asked ``dirty``, ``changed``,
-``untracked``, ``diff`` and ``whole`` (whether all of it is there)."""
+``untracked``, ``diff`` and ``whole`` (whether the diff is complete)."""
 ANSWERED = "revision.json"
 """The file in the boot's private directory to which the parent writes git's answers."""
 _UPWARDS: Final = 64

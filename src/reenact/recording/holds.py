@@ -17,7 +17,7 @@ GROWTH = 20
 CEILING_US = 1_000_000
 """The longest time for which the clock of one hold may stand still while ready strands do not get the processor."""
 WORK_RATE = 20
-"""A hold may last so many times longer while the program computes: 400 ms for the usual 20."""
+"""A hold may last this many times longer while the program computes: 400 ms for the usual 20."""
 RETRY_EVERY = 64
 """After holds have stopped helping, one delivery in this many is held again, to see whether holds help now."""
 SHORTEST_US = 1_000
@@ -45,27 +45,29 @@ class Holds(NamedTuple):
     left_out: int = 0
 
     def can_pay(self, now_us: int) -> bool:
-        """Whether the budget has anything left so long after the run began."""
+        """Whether the budget has anything left at this time after the beginning of the run."""
         return self.spent_us < budget_us(now_us)
 
     def lasts(self, waited_us: int, worked_us: int) -> bool:
-        """Whether a hold that has lasted this long goes on. ``worked_us`` of it the program has worked."""
+        """Whether a hold that has lasted ``waited_us`` goes on. The program has worked for ``worked_us`` of this
+        time."""
         return waited_us - worked_us + worked_us // WORK_RATE < self.hold_us
 
     def in_vain(self, waited_us: int) -> Holds:
-        """A hold has ended without proof, ``waited_us`` after it began, whether or not its clock stood still."""
+        """The holds after one that ended without proof, ``waited_us`` after it began, whether or not its clock stood
+        still."""
         shorter = self.hold_us // 2 if self.hold_us > SHORTEST_US else 0
         return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us)
 
     def helped(self) -> Holds:
-        """A delivery went with proof: nothing runs without end, so holds may last longer again."""
+        """The holds after a delivery that went with proof: nothing runs without end, so holds may last longer again."""
         if self.hold_us == self.longest_us:
             return self
         return self._replace(hold_us=min(self.longest_us, max(self.longest_us // 4, self.hold_us * 2)))
 
     def next(self, now_us: int) -> Holds:
-        """A delivery comes while others run: it is held if ``hold_us`` is not 0 and the budget can pay for it. Now and
-        then one is held although holds have not helped."""
+        """The holds for a delivery that comes while others run. It is held if ``hold_us`` is not 0 and the budget can
+        pay for it. Now and then a delivery is held although holds have not helped."""
         if self.hold_us or not self.can_pay(now_us):
             return self
         if self.left_out + 1 < RETRY_EVERY:

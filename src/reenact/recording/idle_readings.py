@@ -61,7 +61,7 @@ class ModelSums:
     tokens_out: int = 0
 
     def plus(self, usage: Mapping[str, int]) -> ModelSums:
-        """With one more call."""
+        """These sums and one more call."""
         tokens = usage.get("tokens_in", 0), usage.get("tokens_out", 0)
         return ModelSums(self.models + 1, self.tokens_in + tokens[0], self.tokens_out + tokens[1])
 
@@ -79,10 +79,10 @@ class Readings:
         self._sums = ModelSums()
         self._paths: dict[int, str] = {}
         self._inside: dict[str, ModelSums] = {}
-        """The sums of the child runs so far, by the lane of each."""
+        """The sums of each child run so far, by the run's lane."""
 
     def saw(self, record: Record) -> None:
-        """Look at one record, in the writer's thread. About 0.2 µs for a record of no model call."""
+        """Look at one record, in the writer's thread. About 0.2 µs for a record that belongs to no model call."""
         see = _SEEN_BY.get(type(record))
         if see is not None:
             see(self, record)

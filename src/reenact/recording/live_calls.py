@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
-"""Kinds that wait for the world and are no transports."""
+"""The kinds of call that wait for the world and are no transports."""
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """The kinds of call whose body is code of the agent's process."""
 _ENDS = (StopIteration, StopAsyncIteration)
-"""The normal ends of a stream, if its source raises them, and not a signal handler."""
+"""The normal ends of a stream. Raised by a signal handler, and not by the stream's source, they are errors."""
 
 
 class Taper(Protocol):
@@ -49,13 +49,13 @@ class Taper(Protocol):
         """Queue a record. Never raises."""
 
     def fault(self, error: Exception) -> bool:
-        """Something failed: whether it must be raised, because it is the program's own."""
+        """Whether an error must be raised, because it is the program's own."""
 
     def intent(self, *, in_place: bool) -> Any:
         """A turn that comes when all queued records are on the disk; ``in_place``: no other task runs meanwhile."""
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """A tool that acts under its own key has a result."""
+        """Take the result of a tool that acts under its own key."""
 
 
 def total(method: F) -> F:
@@ -137,7 +137,7 @@ class RecordTurn(GateTurn):
     """A turn at the gate that notes a record when it has come.
 
     Args:
-        call: The call it belongs to.
+        call: The call that the record belongs to.
         part: The part of the call (``facts.order.event_tag``).
         make: The class of the record.
         what: The content of the record.
@@ -188,18 +188,19 @@ class LiveCall:
 
     @total
     def ready(self) -> Any:
-        """Reads at once, and telemetry; a write once its intent is on the disk."""
+        """The turn before the call is performed: at once for reads and telemetry; for a write, once its intent is on
+        the disk."""
         call = self._call
         if call.effect is not Effect.WRITE or call.observed or is_plumbing(call):
             return NOW
         return self.session.intent(in_place=call.kind in _BODIES)
 
     def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in
-        its place, or all has come and there is only a connection to be given back."""
+        """The scope of the call. Below a transport the calling thread waits for the world. It does not where a loop
+        goes on in its place, or where the answer has come and only the connection is given back."""
         try:
             inner = self._scope
-            if inner is None:  # the body of a generator is entered at each step, always in one scope
+            if inner is None:  # a generator's body is entered at each step, always in the same scope
                 inner = self._scope = self._inner_lane()
             waits = self._below or self._call.kind in _PATIENT
             waits = waits and self.owned and not self._ended and not lanes.is_carried()
@@ -238,7 +239,7 @@ class LiveCall:
 
     @total
     def unmade(self) -> None:
-        """Note that it was not performed."""
+        """Note that the call was not performed."""
         if not self.session.closed:
             self.session.put(EvidenceNoted(self.event, UNMADE, True))
 
@@ -247,7 +248,7 @@ class LiveCall:
         return self.session.now_us()
 
     def _answers(self) -> None:
-        """Further errors in the lane are not the outcome of this call."""
+        """End the call in its lane: a later error there is not its outcome."""
         if self._lane.call == self.event:
             self._lane.call = self._around
 
@@ -262,7 +263,8 @@ class LiveCall:
         return None
 
     def adds(self) -> Mapping[str, str]:
-        """Its place in the run's trace, noted on the event, where the policy names the host."""
+        """The header with the call's place in the run's trace, where the policy names the host. It is noted on the
+        event."""
         propagation = self.session.propagation
         if propagation is None:
             return {}

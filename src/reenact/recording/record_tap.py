@@ -28,7 +28,7 @@ class Tap(Protocol):
         """Decides which requests of the run carry its trace; None: none does."""
 
     def __call__(self, records: Sequence[Record]) -> None:
-        """Records that the gate has let through, in the order in which they are written."""
+        """See records that the gate has let through, in the order in which they are written."""
 
     def leave(self, timeout_s: float) -> None:
         """At the end of the program: wait this long at most, and report losses."""

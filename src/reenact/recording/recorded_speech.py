@@ -76,7 +76,8 @@ class StreamListener:
             self._pieces.append(SpokenPiece(event, stream, number, count, text))
 
     def _inside(self, lane: Lane | None) -> int | None:
-        """The innermost call around a lane whose body does not run in a replay; None where there is none."""
+        """Of the calls around a lane, the innermost one whose body does not run in a replay; None where there is
+        none."""
         if lane is None or lane.session is not self._lanes_of:
             return None
         if lane.below:

@@ -101,7 +101,7 @@ def hash_seed() -> str:
 
 
 def _nothing() -> None:
-    """Nothing is to be released."""
+    """Release nothing: the store is not ours."""
 
 
 class OpenRun:
@@ -114,8 +114,8 @@ class OpenRun:
         clock: Our own clock.
         release: Releases the store after the recording; None where the store is not ours.
         place: Private directory of the boot that began this process; empty without one.
-        schedule: The schedule, if it is not to have one of its own.
-        sealed: Whether this user has started its entry, so that it may be started again.
+        schedule: The schedule of the session; None: the session makes its own.
+        sealed: Whether this user has started the run's entry, so that the entry may be started again.
         gathers: Whether to gather evidence of the surroundings, and to write records during the run; a run that is not
             kept needs neither.
     """
@@ -180,17 +180,17 @@ class OpenRun:
             self.session.gap("a required field is missing", name)
 
     def close(self, status: Status, ended_us: int, *, sampled: bool = False, idle: bool = False, **changes: Any) -> Run:
-        """End the run and release the store. Waits until it is written.
+        """End the run, wait until it is written, and release the store.
 
         Args:
             status: The status at the end.
             ended_us: The time of the end, microseconds since the epoch.
             sampled: Whether the policy's sampling may leave the run out.
-            idle: Whether its program did not begin: then the run is kept only if it has events.
+            idle: Whether the run's program did not begin: then the run is kept only if it has events.
             **changes: Further fields that are known now.
         """
         run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
-        with suppress(ReenactError):  # then it is kept
+        with suppress(ReenactError):  # then the run is kept
             if idle and not run.totals.events:
                 self._store.discard(run.id)
             elif sampled:

@@ -74,7 +74,7 @@ class RecordedProcess:
         escapes.before_exec(self._opened.session.flush)
 
     def _host(self) -> RequestRuns:
-        """Each request that a server in this process serves is a run of its own."""
+        """Make each request that a server in this process serves a run of its own."""
         who = Who(**self._instructions.get("who") or {})
         run = self._opened.run
         run = replace(run, entry=replace(run.entry, argv=tuple(self._instructions.get("served_by") or run.entry.argv)))
@@ -99,7 +99,8 @@ class RecordedProcess:
         self._error = error
 
     def finish(self) -> None:
-        """The program has ended: write the end. Runs once, and only in the process it began in."""
+        """Write the end of the run after the program has ended. Runs once, and only in the process in which the run
+        began."""
         if self._opened.session.closed or os.getpid() != self._pid:
             return
         try:

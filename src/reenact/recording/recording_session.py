@@ -67,7 +67,7 @@ ROOT = "root"
 
 
 def _unheard(proof: GrowthProof) -> None:
-    """The proof of a list, which is not compared with another one."""
+    """Ignore the proof of a list: a recording compares it with nothing."""
 
 
 class RecordingSession:
@@ -85,9 +85,9 @@ class RecordingSession:
     """
 
     mode, reaches_world = "record", True
-    cannot_go_on = RecordingError  # only a resource of a fork that has ended asks for it
+    cannot_go_on = RecordingError  # asked for only by a resource of an ended fork
     writes_in_pieces = True
-    """Long texts and bytes may be passed whole (``facts.large``)."""
+    """Whether long texts and bytes may be passed whole (``facts.large``)."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class RecordingSession:
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
         self._nodes: dict[int, str] = {}
-        """The node of a graph that was at work last, by the lane."""
+        """The node of a graph that was last at work in each lane, by the lane's number."""
         self._given: Mapping[str, int] = {}
         self._lanes = itertools.count()
         self._events = itertools.count()
@@ -125,10 +125,10 @@ class RecordingSession:
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
         self.on_proof: Callable[[GrowthProof], object] = _unheard
-        """Told of each proof of a growing list."""
+        """Called with each proof of a growing list."""
         self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
-        """Why not all could be written, as the store has said it first."""
+        """The store's first error, which is why some records could not be written."""
         self.readings = readings
         self.evidence: RunEvidence | None = None
         hold_us = int(policy.hold_ms * 1000)
@@ -168,7 +168,7 @@ class RecordingSession:
         return number
 
     def number_as(self, given: Mapping[str, int]) -> None:
-        """Lanes that another recording has keep the numbers they have there (by path), and others come behind them."""
+        """Let lanes that another recording has keep their numbers there (by path). Other lanes get later numbers."""
         with self._lock:
             self._given = given
             self._lanes = itertools.count(max([*given.values(), *self._paths.values()]) + 1)
@@ -191,7 +191,8 @@ class RecordingSession:
         return live if first is None else RepeatedCall(live, first)
 
     def issued(self, lane: Lane, call: Call, event: int, *, at_us: int | None = None, **known: Any) -> None:
-        """Count a call and note that it has been issued, under this number. Plumbing is none of its lane's calls.
+        """Count a call and note that it has been issued, under this number. Plumbing does not count among the calls of
+        its lane.
 
         For a call from another recording, ``known`` has its known facts (``fidelity``, ``note``), and ``at_us`` is the
         time of issue in microseconds since the run began; None: now."""
@@ -223,7 +224,7 @@ class RecordingSession:
                 lane.number = self.lane_number(lane.path)
             reads = lane.data = Reads(lane.number, lane.position)
         reads.items.append((source, fresh))
-        if not reads.listed:  # asked after the append: the writer takes this back first and looks at the items then
+        if not reads.listed:  # tested after the append: the writer first clears this flag, then takes the items
             if self.closed:
                 reads.items.clear()
                 return fresh
@@ -232,19 +233,20 @@ class RecordingSession:
         return fresh
 
     def unrecorded(self, source: str, fresh: Any) -> Any:
-        """Clocks are real while recording."""
+        """The real time: clocks are real in a recording."""
         return fresh
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """Evidence on the event the lane is inside, or on the run; of a file, with the time at which it was read."""
+        """Keep evidence on the event the lane is inside, or on the run. Evidence of a file gets the time at which it
+        was read."""
         self.put(EvidenceNoted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
-        """State of a step."""
+        """Keep the state of a step."""
         self.put(CheckpointTaken(event, phase, dict(slots), note=mark_of(slots)))
 
     def _proved(self, proof: GrowthProof) -> None:
-        """A list of the states was gone through."""
+        """Note the proof of a growing list, whose items were compared."""
         self.put(EvidenceNoted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
         if proof.wrong:
             self.put(GapNoted(proof.wrong, proof.place))
@@ -261,11 +263,11 @@ class RecordingSession:
         self.put(EvidenceNoted(None, f"{NOTE}{number}", {**before.to_json(), "us": self.now_us()}))
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """As its author says."""
+        """The lists that the step's author declares to grow."""
         return declared, self.growth
 
     def restate(self, event: int, state: Any) -> None:
-        """Every state is the agent's own."""
+        """None: every state is the agent's own."""
 
     def printed(self, stream: int, data: bytes) -> None:
         """Keep the agent's output."""
@@ -273,18 +275,18 @@ class RecordingSession:
             self.put(OutputPrinted(stream, self.now_us(), data))
 
     def gap(self, what: str, place: str) -> None:
-        """Something that escaped."""
+        """Note something that escaped the recording."""
         self.put(GapNoted(what, place))
 
     def fault(self, error: Exception) -> bool:
-        """The recorder failed: the run is degraded, and the agent goes on. An error that a signal handler of the
-        program raised meanwhile is no fault, and must reach the program (True)."""
+        """Note that the recorder failed: the run is degraded, and the agent goes on. An error that a signal handler of
+        the program raised meanwhile is no fault, and must reach the program (True)."""
         if by_signal_handler(error):
             return True
         if isinstance(error, StoreError) and self.unkept is None:
             self.unkept = error
         self.growth.restart()
-        text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
+        text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # the later lines of our errors hold advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False
@@ -303,8 +305,9 @@ class RecordingSession:
         """A turn that comes when all queued records are on the disk.
 
         Args:
-            in_place: No other task may run meanwhile: where the agent's own code follows, which might not wait for
-                anything. A transport waits in any case. Without a recorded order its timing is not changed either.
+            in_place: Whether no other task may run meanwhile, because the agent's own code follows, which might not
+                wait for anything; a transport waits in any case. Without a recorded order no other task runs either, so
+                that the agent's timing is not changed.
         """
         if self.closed:
             return NOW
@@ -323,11 +326,11 @@ class RecordingSession:
         return own
 
     def repeated(self, call: Call, event: int) -> First | None:
-        """The first call under the same key, if this is a later one."""
+        """The first call under the key of ``call``, if ``call`` is a later one."""
         return self._repeats.first(call, event) if acts(call) and "key" in call.head else None
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """A tool that acts under its own key has a result."""
+        """Keep the result of a tool that acts under its own key, for later calls under this key."""
         if acts(call) and not self._repeats.came(call, event, outcome):
             self.gap("what a tool gave cannot be given again: a second call under its key acts again", call.name)
 
@@ -363,12 +366,12 @@ class RecordingSession:
         return self.writer.flush(durable=True)
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen: the block runs in the root lane. ``fallback``: also to threads whose start was not seen."""
+        """Listen: the block runs in the root lane. ``fallback``: listen also to threads whose start was not seen."""
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 
     def child_began(self, lane: str) -> None:
-        """A run inside this one begins in a lane."""
+        """Count from now on for a run that begins in a lane inside this run."""
         with self._lock:
             self._tally.begin(lane)
 
@@ -389,7 +392,8 @@ class RecordingSession:
         )
 
     def end(self) -> None:
-        """The entry has returned. A strand that outlives it may still make calls, but these come after the end.
+        """End the run, because the entry has returned. A strand that outlives the entry may still make calls, but these
+        come after the end.
 
         Nothing after the end is numbered or noted, so the end does not depend on how long writing takes."""
         self.closed = True
@@ -428,7 +432,7 @@ class RecordingSession:
             return []
 
     def finish_idle_work(self) -> None:
-        """Do the idle work, as far as it is quick: its sums are part of the totals."""
+        """Do as much idle work as the time allows: the totals of the run contain its sums."""
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass
@@ -438,7 +442,8 @@ _open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    """In a forked child: the run is its parent's, and the writer stayed there. Calls under way go through."""
+    """Close the sessions in a forked child: run and writer belong to the parent. Calls under way go through
+    unrecorded."""
     for session in list(_open):
         session.closed = True
 

@@ -33,7 +33,7 @@ class Repeats:
         self._firsts: dict[tuple[str, str], First] = {}
 
     def first(self, call: Call, event: int) -> First | None:
-        """The first call under the key of ``call``; None where that is ``event`` itself."""
+        """The first call under the key of ``call``; None where ``event`` itself is the first."""
         address = (call.name, str(call.head["key"]))
         with self._lock:
             first = self._firsts.get(address)
@@ -42,7 +42,7 @@ class Repeats:
             return first
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> bool:
-        """The first call has a result. False where that cannot be given to another call.
+        """Keep the result of the first call. False where the result cannot be given to another call.
 
         An error goes to all waiters, and is then forgotten: the next call may act."""
         address = (call.name, str(call.head["key"]))

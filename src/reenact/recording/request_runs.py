@@ -27,7 +27,7 @@ class RecordedRequest:
 
     Args:
         block: Its recording, not begun yet.
-        session: That of the recording.
+        session: The session of the recording.
     """
 
     def __init__(self, block: RootBlock, session: RecordingSession) -> None:
@@ -52,7 +52,7 @@ class RecordedRequest:
         await self._block.left(error, None)
 
     def leave(self, error: BaseException | None, status: int | None) -> None:
-        """The same in a thread."""
+        """Do the work of ``left`` in a thread."""
         self._judge(error, status)
         self._block.leave(error, None)
 
@@ -107,13 +107,13 @@ class RequestRuns:
         self.signal = 0
 
     def serving(self) -> None:
-        """Threads and tasks whose start was not seen belong to the server from now on."""
+        """Let threads and tasks whose start was not seen belong to the server from now on."""
         self.ran = True
         self.rounds += 1
         lanes.forget_fallback()
 
     def interrupted(self) -> None:
-        """An interrupt of the program has ended the round."""
+        """Note that an interrupt of the program has ended the round."""
         self.broken_off = self.rounds
 
     def ignores(self, method: str, path: str) -> bool:
@@ -163,23 +163,23 @@ class RequestRuns:
         return {str(name): os.environ.get(str(name), "") for name in names}
 
     def player(self) -> Callable[..., Awaitable[None]] | None:
-        """A recording listens."""
+        """None: a recording only listens."""
         return None
 
     def performer(self) -> Callable[[Any], None] | None:
-        """A recording listens."""
+        """None: a recording only listens."""
         return None
 
     def has_no_client(self) -> bool:
-        """A recording listens."""
+        """False: a recording has clients."""
         return False
 
     def stopped_by(self) -> int:
-        """A recording is stopped by the world."""
+        """0: only the world stops a recording."""
         return 0
 
     def ending(self, number: int) -> None:
-        """The signal would end the process past every handler: the recording ends first."""
+        """End the recording, because the signal is about to end the process and no handler will run."""
         self.signal = number
         self._end()
 

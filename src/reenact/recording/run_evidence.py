@@ -90,7 +90,8 @@ class RunEvidence:
         return tuple(dict.fromkeys(filter(None, (root, cwd, os.path.dirname(script)))))
 
     def _script(self) -> str:
-        """The script that was run; empty where there is none. At its end a program has forgotten it."""
+        """The script that was run; empty where there is none. When a script has ended, ``__main__`` no longer names
+        it."""
         entry = self._run.entry
         if os.path.isfile(entry.file):
             return entry.file
@@ -98,7 +99,7 @@ class RunEvidence:
         return next((path for path in named if os.path.isfile(path)), "")
 
     def _revision(self) -> Iterator[Record]:
-        """The revision, if it was not given before: git may not have answered by then."""
+        """The revision, if it has changed since it was last noted: git may not have answered by then."""
         found = self._read_revision()
         if found != self._told:
             self._told = found
@@ -134,7 +135,7 @@ def _sources(folders: tuple[str, ...], script: str) -> Sources:
 
 
 def _commit(folder: str) -> dict[str, Json]:
-    """The commit around a folder at this process's first look: that is the code that it has loaded."""
+    """The commit around a folder when this process first read it: the process has loaded the code of that commit."""
     if folder not in _commits:
         _commits[folder] = read_commit(folder)
     return _commits[folder]

@@ -17,9 +17,9 @@ from reenact.facts.lazy_dataclass import dataclass
 LARGEST = 256 << 10
 """A source file above this many bytes is named with its digest, not kept."""
 ALTOGETHER = 2 << 20
-"""Bytes of source files kept with one run."""
+"""The most bytes of source files that are kept with one run."""
 MOST = 400
-"""Source files looked at."""
+"""The most source files that are looked at."""
 
 _PLACES = ("site-packages", "dist-packages")
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -86,7 +86,7 @@ def _files(modules: Mapping[str, ModuleType], script: str, roots: list[str]) -> 
     for path in (script, *(_attributes(module).get("__file__") for module in modules.values())):
         if not isinstance(path, str) or not path.endswith((".py", ".pyw")) or any(each in path for each in _PLACES):
             continue
-        if path.startswith(foreign):  # most modules: told apart without a look at the file system
+        if path.startswith(foreign):  # most modules are excluded here, without a look at the file system
             continue
         full = os.path.abspath(path)
         if any(_below(full, root) for root in roots) and not _foreign(full):

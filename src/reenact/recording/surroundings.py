@@ -33,7 +33,7 @@ class Surroundings:
     Attributes:
         facts: The content of ``Run.environment``.
         known: The credentials in its variables.
-        same: The variables among them with equal values.
+        same: The variables whose credentials are equal.
         spotless: The facts in which redaction has found nothing; None where that is not remembered.
     """
 
@@ -76,11 +76,11 @@ _last_told: tuple[object, _Told] | None = None
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
-    """The surroundings for a run that is not kept: gathered again only after a change. About 20 µs.
+    """The surroundings for a run that is not kept. They are gathered again only after a change. Takes about 20 µs.
 
     The standard streams are described as they were at first. Facts in which redaction has found nothing are not
-    searched again while the credentials are the same, even if others have changed: a child of the fork server has its
-    own command line."""
+    searched again while the credentials are the same. This holds even if other facts have changed: a child of the fork
+    server has its own command line."""
     global _last, _last_told
     variables = {name: value if _told(name, policy.env) else "" for name, value in variables_now().items()}
     saying = (variables, policy.env, dict(policy.redact))
@@ -96,8 +96,8 @@ def same_surroundings(policy: Policy) -> Surroundings:
 
 @lru_cache(maxsize=4096)
 def _told(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a run records more of a variable than its name. pytest sets one again for each test, and children of the
-    fork server have one of their own each, which is not recorded."""
+    """Whether a run records more of a variable than its name. Only the names are recorded of the variable that pytest
+    sets for each test, and of the one that each child of the fork server has."""
     if is_ours(name):
         return name == _SEED
     return is_secret(name) or is_kept(name, patterns) or name in _ASKED

@@ -21,18 +21,18 @@ class KindTally:
         self._inside: dict[str, dict[Kind, int]] = {}
 
     def add(self, lane: str, kind: Kind) -> None:
-        """A call was issued in a lane. The runs inside are looked at only where there are any."""
+        """Count a call that was issued in a lane, also for the child runs around this lane."""
         self.calls[kind] = self.calls.get(kind, 0) + 1
         for own, calls in list(self._inside.items()):  # a signal handler may begin a run meanwhile
             if belongs(lane, own):
                 calls[kind] = calls.get(kind, 0) + 1
 
     def begin(self, lane: str) -> None:
-        """A child run begins: from now on the work of its lane is counted for it too."""
+        """Count the work of a lane from now on also for the child run that begins in it."""
         self._inside[lane] = {}
 
     def end(self, lane: str) -> dict[Kind, int]:
-        """A child run has ended: its counts; empty for a lane in which none began."""
+        """The counts of a child run that has ended; empty for a lane in which no run began."""
         return self._inside.pop(lane, {})
 
 

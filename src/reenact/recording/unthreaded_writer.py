@@ -20,8 +20,8 @@ class UnthreadedWriter(Writer):
         self._writing = False
 
     def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
-        """See ``Writer``. It has come when this returns; unkept where a handler of a signal has interrupted the writer:
-        to wait there would be to wait for oneself."""
+        """See ``Writer``. The receipt is settled when this returns. In a signal handler that has interrupted the writer
+        it is settled as not kept, because the handler would wait for its own thread."""
         receipt = super().receipt(durable=durable, in_place=in_place)
         self._write_up()
         if not receipt.done:
@@ -42,7 +42,7 @@ class UnthreadedWriter(Writer):
             self._finish()
 
     def _ring(self) -> None:
-        """There is no thread to wake."""
+        """Do nothing: there is no thread to wake."""
 
     def _account(self, size: int) -> None:
         with self._bytes_lock:

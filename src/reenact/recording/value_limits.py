@@ -28,7 +28,8 @@ class Limits:
         self._kept = 0
 
     def limited(self, record: Record) -> Record:
-        """A record with its value, or without it. Costs a look at how long it is."""
+        """The record with its value, or without it where the value is too long. Only the value's length is looked
+        at."""
         if type(record) is SegmentArrived:
             self._kept += len(record.data)
         if type(record) is not CallSettled or type(record.outcome) is not Value:

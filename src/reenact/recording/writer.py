@@ -80,7 +80,7 @@ class Receipt:
         with self._lock:
             self.kept = kept
             self.done = True
-        while self._doors:  # no waiter is added any more; a waiter that cannot be told now is told at the next call
+        while self._doors:  # no waiter is added any more; one whose call fails is called again next time
             self._doors[-1]()
             del self._doors[-1]
 
@@ -127,7 +127,7 @@ class Receipt:
 
 
 def _size(record: Record) -> int:
-    """Bytes of the value that a record carries; 0 for the small ones, which are not counted."""
+    """Bytes of the value that a record carries; 0 for small values, which are not counted."""
     if isinstance(record, CallIssued):
         size = len(record.call.body)
     elif isinstance(record, CallSettled) and isinstance(record.outcome, Value):
@@ -144,8 +144,8 @@ class Writer:
     Args:
         log: The log for the records.
         redactor: Cleans them first.
-        gather: Gives further records at each drain (turns at the gate, ambient reads), at least all that were granted
-            before a queued record.
+        gather: Gives further records at each drain (turns at the gate, ambient reads), at least all turns that were
+            granted before a queued record.
         fault: Called with every failure; must not raise.
         saw: Called with every record of the queue before it is cleaned.
         idle: Called when there is nothing to write; returns whether it has more to do.
@@ -237,7 +237,7 @@ class Writer:
     def _ring(self) -> None:
         try:
             self._bell.release()
-        except RuntimeError:  # it is ringing already
+        except RuntimeError:  # the bell is ringing already
             pass
 
     def _account(self, size: int) -> None:
@@ -260,7 +260,7 @@ class Writer:
         try:
             try:
                 self._finish()
-            except Exception as error:  # before it began, or after it released the waiters
+            except Exception as error:  # a fault before the work began, or after the waiters were released
                 self._fault(error)
                 self._finish()
         finally:
@@ -268,7 +268,7 @@ class Writer:
             self._ended.release()
 
     def _finish(self) -> None:
-        """Write to the end, then let go of the log. It may be called again where it has failed."""
+        """Write to the end, then release the log. May be called again after a failure."""
         try:
             self._work()
         except Exception as error:
@@ -282,7 +282,7 @@ class Writer:
             self._let_go()
 
     def _work(self) -> None:
-        """Write batches until the end is written, or could not be in several attempts."""
+        """Write batches until the end is written, or until several attempts to write it have failed."""
         quiet = failed = 0
         while True:
             try:
@@ -306,11 +306,11 @@ class Writer:
                     self._bell.acquire()
                 self._asleep = False
                 quiet = 0
-            if not self._awaited:  # two wake-ups may have come as one: only this shows a waiting caller
+            if not self._awaited:  # two wake-ups may have come as one: only this flag shows that a caller waits
                 self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
-        """Nothing more is written: release all waiters."""
+        """Release all waiters, because nothing more is written."""
         self._let_on(False)
         while True:
             try:
@@ -321,7 +321,7 @@ class Writer:
                 item.settle(False)
 
     def _some_idle_work(self) -> bool:
-        """Do a little idle work in each round: at the end, it would be waited for."""
+        """Do a little idle work in each round, because the end of the run would wait for what is left."""
         try:
             done = 0
             while done < IDLE_AT_ONCE and self._idle():
@@ -334,7 +334,7 @@ class Writer:
     def _drain(self, *, last: bool = False) -> bool:
         """Write one batch; False if there was nothing."""
         self._awaited = False
-        self._let_on(False)  # whom a fault in the last round has left waiting
+        self._let_on(False)  # the waiters that a fault in the last round has left
         batch: list[Record] = []
         cleaned: list[Record] = []
         kept = False
@@ -360,7 +360,7 @@ class Writer:
 
     def _keep(self, cleaned: list[Record], *, durable: bool) -> bool:
         """Write a batch, after batches that wait for a busy store. If a batch cannot be written, only the end of the
-        run is: it is short, and shows that the rest is missing.
+        run is written: it is short, and shows that the rest is missing.
 
         Raises:
             Exception: The batch is lost, or not written yet.
@@ -392,8 +392,8 @@ class Writer:
             )
 
     def _let_on(self, kept: bool) -> None:
-        """Tell every waiter whose records have been taken from the queue. A waiter is forgotten after it was told, not
-        before: a fault here delays it by a round at most."""
+        """Tell every waiter whose records have been taken from the queue. A waiter is forgotten only after it was told,
+        so a fault here delays it by a round at most."""
         while self._due:
             self._due[0].settle(kept)
             del self._due[0]
@@ -404,7 +404,7 @@ class Writer:
         try:
             if self.tap is not None:
                 self.tap(cleaned)
-        except Exception as error:  # it sees no more of this run
+        except Exception as error:  # the tap sees no more of this run
             self.tap = None
             print(f"reenact: no more spans of this run are made: {type(error).__name__}: {error}", file=sys.stderr)
 
@@ -419,15 +419,15 @@ class Writer:
         queue = self._queue
         while queue:
             if self._taken >= QUEUE_BYTES // 4:
-                self._awaited = True  # perhaps by a caller that stands further on
+                self._awaited = True  # perhaps a caller further on in the queue waits
                 break
             item = queue[0]
             if isinstance(item, Receipt):
                 self._due.append(item)
                 queue.popleft()
                 if item.durable:
-                    if queue:  # nothing is taken back here: a caller may have come in between
-                        self._awaited = True  # perhaps by a record behind it
+                    if queue:  # the flag is never cleared here: a caller may have come meanwhile
+                        self._awaited = True  # perhaps a caller behind it waits
                     break
                 continue
             if type(item) in _LARGE:
@@ -442,7 +442,7 @@ class Writer:
         with self._bytes_lock:
             self._bytes -= self._taken
             self._taken = 0
-            self._longest = min(self._longest, self._bytes)  # it is written, or waits still
+            self._longest = min(self._longest, self._bytes)  # the longest value is written, or still waits
             if self._bytes - self._longest > QUEUE_BYTES // 2:
                 return
             while self._room:

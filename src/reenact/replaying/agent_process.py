@@ -1,7 +1,7 @@
 """Starting a process in which the agent's code runs again: a replay, a fork, a golden; and what such a process leaves.
 
-A fresh interpreter with the recorded hash seed and environment, which begins the session before the program's first
-line. If the session cannot begin there, the process ends before the program does anything.
+The process is a fresh interpreter with the recorded hash seed and environment. It begins the session before the
+program's first line. If the session cannot begin there, the process ends before the program does anything.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ProcessStarter:
         start_it: The function that starts it.
         hash_seed: A hash seed; empty takes the recorded one.
         silent: Whether the agent's output is dropped.
-        place: The private directory of its boot, to be made; None for one among the temporary files.
+        place: The private directory for its boot, which does not exist yet; None for one among the temporary files.
     """
 
     start_it: Starter = run_program
@@ -92,7 +92,7 @@ class ProcessToStart:
         given: Its standard input; None for ours.
         silent: Whether its output is dropped.
         again: Whether it may be run a second time, because it changes nothing in the world.
-        place: The private directory of its boot, to be made; None for one among the temporary files.
+        place: The private directory for its boot, which does not exist yet; None for one among the temporary files.
         alone: For foreign code, the whole environment beside the recorded variables; None for today's.
     """
 
@@ -134,7 +134,7 @@ class ProcessEnd:
     Attributes:
         status: Its exit status; negative for the signal that ended it.
         text: The report that it wrote; None without one.
-        failure: Why the session could not begin; empty where it began, or where the process did not come so far.
+        failure: Why the session could not begin; empty where it began, or where the process did not come that far.
         death: Its last event and place when it died.
     """
 
@@ -149,18 +149,20 @@ class ProcessEnd:
         Args:
             what: The started program, for people.
             cause: A possible reason for the missing report, where none is known.
-            next_command: The next command where there is none.
-            run: The run it answered from. The next command then shows the last event that the process reached.
+            next_command: The next command for a missing report.
+            run: The run that answered the process. With it, the next command shows the last event that the process
+                reached.
 
         Raises:
-            NoReport: There is none. Its exit code is that of the process, if the process says why it could not begin.
+            NoReport: There is no report. The error's exit code is that of the process, if the process says why it could
+                not begin.
         """
         if self.text is not None:
             return self.text
         failure = self.failure.strip()
-        if failure:  # with its own cause, and its own next command
+        if failure:  # the text has its own cause, and its own next command
             error = NoReport(f"{what} could not begin: {failure}")
-            if self.status in _CODES:  # of this one error, not of its class
+            if self.status in _CODES:  # the code of this one error, not of its class
                 error.exit_code = self.status  # type: ignore[misc]  # of the class, but for this one
             raise error
         raise NoReport(
@@ -170,14 +172,14 @@ class ProcessEnd:
         )
 
     def _next(self, run: str) -> str:
-        """A look at where it died."""
+        """The command that shows where the process died."""
         if not run or not (self.status < 0 or self.death.fault or self.death.event is not None):
             return ""
         place = "" if self.death.event is None else f":{self.death.event}"
         return f"reenact show {tail(run)}{place}"
 
     def _ended(self) -> str:
-        """The cause of its end."""
+        """How the process ended."""
         if self.status < 0:
             return f"was ended by {name_of_signal(-self.status)}"
         if self.death.fault:
@@ -185,7 +187,7 @@ class ProcessEnd:
         return f"ended without a report (exit status {self.status})"
 
     def _reached(self) -> str:
-        """How far it had come."""
+        """How far the process had come."""
         if self.death.event is not None:
             return f" after event {self.death.event}"
         return " before its first event" if self.status < 0 or self.death.fault else ""
@@ -205,8 +207,8 @@ def run_process(process: ProcessToStart, start_it: Starter = run_program) -> Pro
 
     Args:
         process: The process.
-        start_it: Starts it. If the result shows that the program has looked at the frames below its own, which were a
-            fork server's, it is run again in a fresh process, if allowed.
+        start_it: Starts the process. The result may show that the program has looked at the frames below its own, which
+            were a fork server's. The program is then run again in a fresh process, if allowed.
 
     Raises:
         UnreplayableRun: Its command keeps Python from loading us, so that the program would run live.
@@ -268,7 +270,7 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
         run: The recorded run; ``environment["env"]`` holds values by name, ``environment["env_secret"]`` the names of
             credentials that were set.
         now: Today's environment.
-        live: Whether calls may go live: then a run from elsewhere does not say where they go.
+        live: Whether calls may go live: then a run from elsewhere does not choose their hosts.
     """
     environment = dict(now)
     values = run.environment.get("env") or {}
@@ -277,16 +279,16 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
     for name, value in values.items():
         if now.get(name) == value:
             continue
-        if live and name.lower().endswith("_proxy"):  # by which way anything leaves is for today's network to say
+        if live and name.lower().endswith("_proxy"):  # today's proxies decide how calls leave
             continue
         if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
             continue
-        if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
+        if normalise(str(value).encode()) == str(value).encode():  # a value that redaction changed stays today's
             environment[name] = str(value)
     same = run.capture.get("same_values") or {}
     for name in secrets:
         environment[name] = environment.get(name) or placeholder(same.get(name, name))
-    if not ours and environment.get("PYTHONPATH"):  # its folders are today's, wherever the recording starts it
+    if not ours and environment.get("PYTHONPATH"):  # today's folders, although the recording may start elsewhere
         environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, environment["PYTHONPATH"].split(os.pathsep)))
     for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
         if value is None:

@@ -25,7 +25,7 @@ class _Source:
 
 
 MOVES: Final = "clock_moves"
-"""Under which the moves of a fork's clock are kept."""
+"""The key under which the moves of a fork's clock are kept."""
 
 
 class Window:
@@ -39,7 +39,8 @@ class Window:
         self.sources: dict[str, _Source] = {}
 
     def count(self) -> int:
-        """How many reads have been given out. (Recordings from before it was kept do not hold when timers were set.)"""
+        """How many reads have been given out. (Older recordings do not hold the reads that tell when timers were
+        set.)"""
         return sum(reads.at for source, reads in self.sources.items() if source != SET or reads.values)
 
     def surplus(self, source: str) -> int:
@@ -62,19 +63,20 @@ def clock_of(run: Run) -> tuple[int, int]:
 
 
 def moves_of(recording: Recording) -> tuple[tuple[int, int], ...]:
-    """Where the wall clock of a fork was moved: microseconds since the run began, and by how many it jumped then. They
-    are noted when they are made, for a fork may be killed, and kept with the run when it ends."""
+    """The moves of a fork's wall clock: for each, when the clock was moved, in microseconds since the run began, and by
+    how many microseconds. A move is noted when it is made, because a fork may be killed, and all moves are kept with
+    the run when it ends."""
     kept = recording.notes(None).get(MOVES) or recording.run.environment.get(MOVES) or ()
     return tuple((int(at_us), int(by_us)) for at_us, by_us in kept)
 
 
 class Ambient:
-    """Answers ambient reads by lane, last call, and how many reads since.
+    """Answers ambient reads by lane, last call, and the number of reads since that call.
 
     Args:
         recording: The recording with the reads.
         now_us: Microseconds since the run began, at the last delivery.
-        keeping: Remember the served values, for a replay that is kept as a run.
+        keeping: Whether to remember the served values, for a replay that is kept as a run.
     """
 
     def __init__(self, recording: Recording, now_us: Callable[[], int], *, keeping: bool = False) -> None:
@@ -84,9 +86,9 @@ class Ambient:
         self._wall_us, self._mono_us = clock_of(recording.run)
         self.moves = moves_of(recording)
         self.address: Callable[[Lane], str] = attrgetter("path")
-        """Where the reads of a lane are recorded."""
+        """Gives the address under which the reads of a lane are recorded."""
         self.said: Callable[[str], str] = str
-        """The name of a source as the recording has it: without credentials."""
+        """Gives the name of a source as the recording has it: without credentials."""
 
     def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
         """One read, remembered if the replay is kept."""
@@ -111,8 +113,8 @@ class Ambient:
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last read of its source and always increases.
 
-        A clock never shows a time before the last delivery, so that code which computes the rest of a time-out that the
-        recording does not have finds it over."""
+        A clock never shows a time before the last delivery. So code that computes how much of a time-out is left, where
+        the recording has no such time-out, finds that the time-out is over."""
         salt = f"{lane.path} {lane.position}".encode()
         now = self._as_recorded(source, None)
         last = now if not reads.values else max(reads.values[-1], now) if now is not None else reads.values[-1]
@@ -125,7 +127,7 @@ class Ambient:
         return self._as_recorded(source, fresh)
 
     def _as_recorded(self, source: str, fresh: object) -> Any:
-        """``clock``, as the recorded run would have read it."""
+        """The time that the recorded run would have read from ``clock``."""
         if source == "wall":
             now_us = self._now_us()
             return (self._wall_us + now_us + sum(by_us for at_us, by_us in self.moves if at_us <= now_us)) * 1000

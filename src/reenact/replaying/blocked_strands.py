@@ -45,7 +45,8 @@ class MetLanes:
         return False
 
     def due(self, at_us: int) -> list[str]:
-        """The lanes whose next recorded call had been made by then. Gate locked: no call is matched meanwhile."""
+        """The lanes whose next recorded call had been made by ``at_us``. The gate is locked, so no call is matched
+        meanwhile."""
         heads = self._tape.heads()
         return [event.lane for event in heads if event.issued_us < at_us and not self._frozen_scopes.hold(event.lane)]
 
@@ -59,9 +60,9 @@ def lane_of(recording: Recording, event: int) -> str:
 
 
 CALL_US = 2_000_000
-"""How long a call is waited for, beside twice the time that the recorded run took to it."""
+"""How long a call is waited for, in addition to twice the time after which the recorded run made it."""
 REST_US = 20_000
-"""The same for deliveries that are no answer, beside twice the time since the delivery before."""
+"""How long a delivery that is no answer is waited for, in addition to twice the time since the delivery before."""
 
 
 class BlockedStrands:
@@ -86,7 +87,7 @@ class BlockedStrands:
         """The strand that may still wait for this delivery, if the replay has not waited for it yet.
 
         A missing call is a divergence, so the replay waits for it about as long as the recorded run took to make it,
-        once for each strand. For other deliveries it waits as long as they took after the delivery before.
+        once for each strand. For another delivery it waits as long as the recorded run did after the delivery before.
 
         Args:
             head: The next delivery.
@@ -100,12 +101,12 @@ class BlockedStrands:
         return [strand(path)] * (strand(path) not in self.astray and self._is_away(path, waiting))
 
     def late(self, head: Delivery, waiting: Iterable[Tag]) -> list[str]:
-        """The strands that have yet to make a call which had been made when this delivery came."""
+        """The strands that have yet to make a call which the recorded run had made when this delivery came."""
         paths = [path for path in self._due(head.at_us) if self._is_away(path, waiting)]
         return [own for own in map(strand, paths) if own not in self.astray]
 
     def waits(self, strands: list[str], head: Delivery, waited_us: int) -> PendingChange | None:
-        """Nothing, for the strands are waited for; or that they are no longer."""
+        """None while the strands are waited for; after that the change that ends the wait for them."""
         return None if waited_us <= CALL_US + 2 * head.at_us else PendingChange(self.astray.update, (strands,))
 
     def _is_away(self, path: str, waiting: Iterable[Tag]) -> bool:

@@ -1,7 +1,7 @@
 """The sources that a bundle carries, laid out as files of a scratch folder, so that they can be run there once.
 
-The one exception from *data never becomes code*: a user has explicitly asked for it. The process that runs them sees
-neither network nor home nor project (``hidden_folders``, ``isolation``); else it does not begin.
+This is the one exception from *data never becomes code*: a user has explicitly asked to run them. The process that runs
+them sees neither network nor home nor project (``hidden_folders``, ``isolation``); else it does not begin.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reenact.seams.boot.folders import Folder
 LARGEST: Final = 256 << 10
 ALTOGETHER: Final = 2 << 20
 MOST: Final = 400
-"""The most sources that a recording keeps (``recording.source_files``): one with more was not made by us."""
+"""The most sources that a recording keeps (``recording.source_files``): a recording with more was not made by us."""
 
 _BUNDLE: Final = "run.reenact"
 _NAMED: Final = 3
@@ -38,7 +38,7 @@ class ScratchSources:
 
     Attributes:
         folder: The scratch folder, with a copy of the bundle in it.
-        bundle: That copy.
+        bundle: The path of that copy.
         tree: The recorded project's folder now.
         count: The number of files.
         lost: The names of files that had run, but were not kept.
@@ -71,12 +71,12 @@ def carried(store: Store, run: Run, file: str) -> Iterator[ScratchSources]:
 
     Args:
         store: The opened bundle.
-        run: Its run.
+        run: The run of the bundle.
         file: The bundle.
 
     Raises:
         UsageError: The file is no bundle.
-        UnreplayableRun: It has no sources, or one of their names leads out of the project.
+        UnreplayableRun: The bundle has no sources, or the name of a source leads out of the project.
     """
     if not os.path.isfile(file) or not file.endswith(".reenact"):
         raise UsageError(
@@ -119,7 +119,7 @@ def _required(name: str, file: str) -> None:
     """Refuse a name that does not name a file below the project.
 
     Raises:
-        UnreplayableRun: It is not.
+        UnreplayableRun: The name leads elsewhere, or is no plain path.
     """
     parts = name.split("/")
     plain = name == posixpath.normpath(name) and not name.startswith("/") and ".." not in parts
@@ -139,7 +139,7 @@ def _laid(home: str, name: str, text: str, file: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "xb") as source:
             source.write(text.encode("utf-8"))
-    except (OSError, ValueError) as error:  # the name is a folder of another name, too long, or has half a character
+    except (OSError, ValueError) as error:  # the name is too long, a folder in another name, or has half a character
         raise _refused(f"the source {name!r} cannot be laid out: {type(error).__name__}", file) from None
 
 
@@ -184,7 +184,7 @@ def naming_the_option(error: UnreplayableRun, store: Store, run: Run, file: str)
         error: The error.
         store: The store in which the run was found.
         run: The run.
-        file: The bundle; anything else where it is none.
+        file: The bundle, or another store.
     """
     if not os.path.isfile(file) or not file.endswith(".reenact") or not texts_of(store, run):
         return error

@@ -45,7 +45,7 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
         UnreplayableRun: The function does not exist, or is defined elsewhere.
     """
     name, _, qualname = entry.partition(":")
-    if within:  # where the module lies, and nothing else that a recording names
+    if within:  # only the module's folder: a recording adds no other one
         sys.path.insert(0, _root_of(name, file))
     else:
         if file:
@@ -57,7 +57,7 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
         for part in qualname.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        place = agents_line(error)  # none where the name itself leads nowhere
+        place = agents_line(error)  # empty where the name itself leads nowhere
         raise UnreplayableRun(
             f"the entry point {entry} is not there: {error}" + (f" at {place}" if place else ""),
             cause="its module cannot be imported here: that line raises it"
@@ -96,7 +96,7 @@ def _elsewhere(entry: str, root: str) -> UnreplayableRun:
 
 
 def _runs_when_imported(session: ReplaySession) -> UnreplayableRun:
-    """To import the entry point's module made a call, which stopped the replay before anything was compared."""
+    """The import of the entry point's module made a call, which stopped the replay before anything was compared."""
     run = session.run
     divergence = session.faults.divergences.pop() if session.faults.divergences else None
     place = f" ({divergence.source})" if divergence is not None and divergence.source else ""
@@ -120,7 +120,7 @@ def _script(file: str) -> Any:
 
 
 def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The recorded arguments of the entry point, of the types that it declares; none where the run has none.
+    """The recorded arguments of the entry point, of the types that it declares; empty where the run has no arguments.
 
     Raises:
         UnreplayableRun: An argument could not be stored, and needs a live value, or is of a type that is not declared.
@@ -140,7 +140,7 @@ def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[
 
 
 def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments for ``function``: recorded or given ones, or none if it takes none and builds them.
+    """The arguments for ``function``: recorded or given ones; empty for a function that takes none and builds them.
 
     Raises:
         UnreplayableRun: An argument could not be stored.
@@ -173,7 +173,7 @@ def _first_turn(session: ReplaySession, function: Callable[..., Any], turns: lis
     """The user's first message, for a function that takes one text.
 
     Raises:
-        Halt: It takes another argument, or no message is known; the session has noted that.
+        Halt: The function takes another argument, or no message is known; the session has noted that.
     """
     signature = inspect.signature(function)
     try:
@@ -199,7 +199,8 @@ def _wants_more(session: ReplaySession, function: str) -> UnreplayableRun:
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function has no parameters. The code object of a plain one says so in a hundredth of the time."""
+    """Whether a function has no parameters. For a plain function its code object tells this in a hundredth of the
+    time."""
     if type(function) is FunctionType and not vars(function):
         code = function.__code__
         return not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & _TAKES_ANY)
@@ -212,7 +213,8 @@ def _recorded_arguments(session: ReplaySession) -> Event | None:
 
 
 def skip_arguments(session: ReplaySession) -> bytes:
-    """Take the recorded arguments, or those of a fork, as given, and go on after them. Returns them encoded."""
+    """Take the recorded arguments, or those of a fork, as given, and go on after them. Returns the arguments,
+    encoded."""
     first = _recorded_arguments(session)
     if first is None:
         return session.arguments or b""
@@ -226,7 +228,7 @@ def skip_arguments(session: ReplaySession) -> bytes:
 def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call the entry point, sync or async, to its end, and compare its result or error.
 
-    A coroutine was recorded as the root itself, inside a task and a loop outside of the run; so it is here.
+    A coroutine is the root lane itself, inside a task and a loop that are outside of the run, as when it was recorded.
     """
     if inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function):
 
@@ -258,7 +260,7 @@ def _compared(session: ReplaySession) -> Iterator[Callable[[Any], Any]]:
 
 
 def compare(session: ReplaySession, outcome: Value | Failure) -> None:
-    """Compare the end of the entry point with the recorded one. A recorded block has none."""
+    """Compare the end of the entry point with the recorded one. A recorded block has no end to compare with."""
     if session.run.entry.kind != "callable":
         return
     call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)

@@ -1,7 +1,7 @@
 """Touching: notices file changes of a replayed agent before they are made, where no scratch protects the files.
 
-A separate process has its files behind scratch; the calling process has not. There a replay is stopped before it
-writes, and its caller starts a separate process instead.
+A separate process has its files behind scratch; the calling process has not. A replay in the calling process is stopped
+before it writes, and its caller starts a separate process instead.
 """
 
 from __future__ import annotations

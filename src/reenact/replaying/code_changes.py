@@ -1,6 +1,6 @@
-"""The recorded code against today's: which of the source files that a run has loaded say something else now.
+"""The recorded code against today's: the source files that a run has loaded and that have changed since.
 
-Asked for only where a replay ended otherwise, because a difference is read in another way when the code has changed.
+They are looked for only if a replay ended differently, because changed code is then a likely cause of the difference.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PROCESS: Final = "kit.process"
 _SHOWN: Final = 3
 _COMMIT: Final = 7
 _READ: Final = (256 << 10) + 1
-"""Bytes of a file that its recorded digest is of (``recording.source_files``)."""
+"""The number of bytes of a file that its recorded digest covers (``recording.source_files``)."""
 
 
 def sources_of(store: Store, run: Run) -> Mapping[str, str]:
     """Digests of the source files that a run has loaded, by path; empty where they were not kept.
 
     Args:
-        store: Holds it, and mostly the run whose note it names.
+        store: The store of the run, which mostly also holds the run whose note this one names.
         run: The run.
     """
     return _kept(store, run, "sources")
@@ -83,7 +83,8 @@ def _digest(path: str) -> str:
 
 def in_words(changed: list[str], revision: Mapping[str, Any], run: Run, used: Iterable[str]) -> str:
     """The changed files, in words, with the command that runs the recorded code if a commit has it; empty without
-    changes. A commit has it if no file that the run used had uncommitted changes, judged by names alone.
+    changes. A commit has that code if no file that the run used had uncommitted changes, judged by the names of the
+    files alone.
 
     Args:
         changed: The files.

@@ -35,14 +35,16 @@ _NO_FILES: Final = frozenset(
     )
 )
 _FAR: Final = ("nfs", "cifs", "smb", "9p", "ceph", "afs", "lustre", "gpfs", "fuse")
-"""How the names of file systems begin that another machine, or another program, answers for: it may never answer."""
+"""How the names of file systems begin that are served by another machine, or another program, which may never
+answer."""
 _WAYS: Final = ("redirect_dir=on,index=on,xino=off", "redirect_dir=on", "")
-"""How an overlay is laid by who may: folders can be renamed, and hard links stay links."""
+"""The options of an overlay in a process with privileges: folders can be renamed, and hard links stay links. The first
+ones that the system takes are used."""
 _WAYS_OF_A_USER: Final = ("userxattr,index=on,xino=off", "userxattr", "")
-"""The same in a user namespace, where folders cannot be renamed (``replaying.folder_moves`` does)."""
+"""The options of an overlay in a user namespace, where it cannot rename folders (``replaying.folder_moves`` does)."""
 
 _Held = Sequence[tuple[str, str]]
-"""Paths, each with another way to the same folder."""
+"""Paths, each with another path to the same folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class CoveredFiles:
         folders: The folders below which writes go to scratch, each with its device.
         scratch: Whether anything is covered.
         opened: Our folders below them that stay as they are.
-        left: Why the program's own folders, or some other, are not covered; empty where all are.
+        left: Why the program's own folders, or other ones, are not covered; empty where all are covered.
         sealed: Whether everything else is read-only.
         hidden: Folders that are empty here.
     """
@@ -78,7 +80,7 @@ def within(path: str, folder: str) -> bool:
 
 
 NOTHING: Final = CoveredFiles()
-"""Nothing is."""
+"""The result where nothing is covered."""
 
 
 class DiskCover:
@@ -110,7 +112,7 @@ class DiskCover:
             own: The folders that the program is most likely to write to.
 
         Raises:
-            OSError: Nothing is covered, because a kept folder cannot be.
+            OSError: Nothing is covered, because a folder of ``keep`` cannot be kept.
         """
         wanted = [each for each in own if not any(within(each, kept) for kept in self._keep)]
         here = os.getcwd()
@@ -119,7 +121,7 @@ class DiskCover:
         refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
         if refused:
             return CoveredFiles(left=refused)
-        os.chdir(self._scratch)  # files in there keep their short names, even if their path will be covered
+        os.chdir(self._scratch)  # files in scratch keep their short names, even if the path to it will be covered
         try:
             return self._laid(wanted, why)
         finally:
@@ -159,7 +161,7 @@ class DiskCover:
         shown = [*hidden.shown, *self._keep]
         below = [each for each in shown if os.path.exists(each) and any(within(each, f) for f in hidden.folders)]
         ways = [(each, self._held(each, whole=True)) for each in outermost(below)]
-        for folder in hidden.folders:  # outer ones first; a folder that vanished with an outer one needs no cover
+        for folder in hidden.folders:  # outer folders first: a folder that vanished with an outer one needs no cover
             if os.path.isdir(folder) and not any(within(folder, each) for each, _ in ways if each in self._keep):
                 self._required(self._mount(b"tmpfs", folder, b"tmpfs", 0, b"mode=0755"), folder)
             for each, lower in ways:
@@ -186,13 +188,14 @@ class DiskCover:
             raise OSError(f"{path} cannot be hidden: {refused}")
 
     def _show(self, covered: dict[str, int], beside: _Held, kept: _Held) -> None:
-        """Show again what a cover would hide: what is mounted below it and is no folder, and what we write to."""
+        """Show again the paths that a cover would hide: mounts below it that are no folders, and the folders that we
+        write to."""
         for each, lower in beside:
             if lower and any(within(each, part) for part in covered):
                 self._mount(lower.encode(), each, None, _MS_BIND | _MS_REC, None)
         for folder, lower in kept:
             refused = self._mount(lower.encode(), folder, None, _MS_BIND | _MS_REC, None)
-            if refused:  # our own files must arrive: rather no scratch than a lost report
+            if refused:  # our own files must arrive: a missing scratch is better than a lost report
                 for each in reversed(covered):
                     self._libc.umount2(os.fsencode(each), _MNT_DETACH)
                 raise OSError(f"{folder} cannot be kept: {refused}")
@@ -202,9 +205,9 @@ class DiskCover:
     def _parts(self, own: Sequence[str]) -> tuple[list[str], list[str]]:
         """The folders to cover, outer ones first, and the mounts below them that are shown as they are.
 
-        An overlay shows one file system, so each is a part. In a user namespace a file of another owner cannot be
-        changed, nor a folder: the folders that the program may write to are parts as well there. A top folder in which
-        something far is mounted stays uncovered: to look at it may take for ever."""
+        An overlay shows one file system, so each file system is a part. In a user namespace no file or folder of
+        another owner can be changed, so there the folders that the program may write to are parts as well. A top folder
+        stays uncovered if another machine's file system is mounted in it: a look at that may take for ever."""
         mounted = [*_mounted()]
         far = [place for place, kind in mounted if kind.startswith(_FAR)]
         tops = [
@@ -230,20 +233,21 @@ class DiskCover:
         return sorted({each for each in paths if not any(within(each, folder) for folder in folders)})
 
     def _held(self, path: str, *, whole: bool = False) -> str:
-        """Another way to the present files; empty where the system refuses one. ``whole``: with mounts below."""
+        """Another path to the present files of a folder; empty where the system refuses one. ``whole``: with the mounts
+        below."""
         place = self._place("held")
         if not os.path.isdir(path):
             os.rmdir(place)
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
         for flags in (
             (_MS_BIND | _MS_REC,) if whole else (_MS_BIND, _MS_BIND | _MS_REC)
-        ):  # where something below it is locked, all of it or nothing
+        ):  # if a mount below it is locked, only all mounts can be taken
             if not self._mount(os.fsencode(path), place, None, flags, None):
                 return place
         return ""
 
     def _cover(self, folder: str, lower: str) -> str:
-        """Lay scratch over one folder. Returns the reason if that is refused, else an empty text."""
+        """Lay scratch over one folder. Returns the reason if the system refuses, else an empty text."""
         upper, work = self._place("upper"), self._place("work")
         os.chmod(upper, os.stat(lower).st_mode & 0o7777)
         self._owned(upper, lower)
@@ -262,7 +266,7 @@ class DiskCover:
         try:
             if (about.st_uid, about.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(upper, about.st_uid, about.st_gid)
-        except OSError:  # in a user namespace the owner does not exist
+        except OSError:  # the owner does not exist in a user namespace
             pass
         os.utime(upper, ns=(about.st_atime_ns, about.st_mtime_ns))
 
@@ -278,7 +282,7 @@ class DiskCover:
         return os.strerror(ctypes.get_errno()).lower()
 
     def _set(self, path: str, how: int, added: int, taken: int) -> bool:
-        """Set attributes of a mount; whether the system has that (Linux 5.12) and permits it."""
+        """Set attributes of a mount. Returns whether the system can do this (Linux 5.12) and permits it."""
         asked = struct.pack("=4Q", added, taken, 0, 0)
         number, folder = ctypes.c_long(_MOUNT_SETATTR), ctypes.c_long(_HERE)
         size = ctypes.c_size_t(len(asked))

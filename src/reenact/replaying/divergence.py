@@ -21,7 +21,7 @@ _SHOWN = 300
 _COMPUTES = "the agent's own code computes something else from the same answers"
 _GAVE = "the code of {} gives another result than it did then, as a mended one should"
 _LEAD = 60
-"""Characters shown before the place where two long texts part."""
+"""The number of characters shown before the place where two long texts begin to differ."""
 
 
 def asked(head: Any, body: bytes, kind: Kind, *, tagged: bool = False) -> Json:
@@ -43,7 +43,7 @@ def _in_short(head: Any, body: bytes, kind: Kind) -> Json:
 
 
 def _plain(value: Json) -> Json:
-    """Credentials, and what redaction left of them, are never the difference."""
+    """A value in which credentials and their stand-ins are equal, so that they are never the difference."""
     return normalise(value.encode()).decode() if isinstance(value, str) else value
 
 
@@ -59,7 +59,7 @@ def readable(body: bytes, *, encoded: bool) -> Json:
 
 
 def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
-    """A call whose request differs from the recording's next one."""
+    """The divergence of a call whose request differs from the recording's next one."""
     before = asked(nearest.call.head, recorded_body, nearest.call.kind)
     now = asked(call.head, call.body, call.kind)
     if nearest.call.name != call.name:
@@ -95,8 +95,8 @@ def _parted(
         told: The difference, in words, with both sides.
         sides: The recorded data, and the present one.
         path: The path of the difference; empty where all of it differs.
-        call: The present call; None where its own body ran again.
-        large: Whether they are shown in short.
+        call: The present call; None where the body of the event ran again.
+        large: Whether the sides are shown in short.
         **said: Further fields of the ``Divergence``.
     """
     was, now = sides
@@ -112,7 +112,8 @@ def _parted(
 
 
 def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -> Divergence:
-    """A call for which the recording holds nothing; an imported one never holds anything but HTTP exchanges."""
+    """The divergence of a call for which the recording holds nothing; an imported recording holds only HTTP
+    exchanges."""
     now = _in_short(call.head, call.body, call.kind)
     cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
     if imported and call.kind is Kind.HTTP:
@@ -131,7 +132,7 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
 
 
 def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergence:
-    """Several recordings would fit, and they hold different outcomes."""
+    """The divergence of a call for which several recorded calls with different outcomes would fit."""
     return Divergence(
         f"diverged: {call.kind.value} {call.name} fits several recorded calls that hold different outcomes"
         + _place(call),
@@ -145,7 +146,7 @@ def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergenc
 
 
 def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, next_command: str) -> Divergence:
-    """A strand of a new name may be several recorded ones, which had different outcomes."""
+    """The divergence of a strand with a new name that may be several recorded strands, which had different outcomes."""
     now = lane.rpartition("/")[2]
     return Divergence(
         f"diverged: {call.kind.value} {call.name} is made by {now}, a name that the recording does not have"
@@ -161,7 +162,7 @@ def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, 
 
 
 def missing(event: Event, body: bytes, next_command: str, node: str = "") -> Divergence:
-    """A recorded call that the agent did not make; ``node``: the node of a graph that had made it."""
+    """The divergence of a recorded call that the agent did not make; ``node``: the node of a graph that had made it."""
     return Divergence(
         f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made" + _of_node(node),
         event=event.number,
@@ -192,7 +193,7 @@ def unproven_order(numbers: Sequence[int], order: Json) -> str:
 def result_differs(
     event: Event, before: Value | Failure | None, body: bytes, after: Value | Failure, next_command: str
 ) -> Divergence:
-    """A body that ran again returned something else."""
+    """The divergence of a body that ran again and returned something else."""
     body_now = after.body if isinstance(after, Value) else b""
     was, now = _result(before, body), _result(after, body_now)
     # If one of them raised, the whole outcome differs: a path into it would say nothing.
@@ -215,11 +216,11 @@ def result_differs(
 
 
 def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
-    """A server's program answers a request with something else."""
+    """The divergence of a server's program that answers a request with something else."""
     was: Json
     now: Json
     was, now = _answer(nearest.call.head, recorded_body), _answer(call.head, call.body)
-    if was == now:  # most headers are not compared: they are looked at where nothing else differs
+    if was == now:  # headers, most of which are not compared, count where nothing else differs
         was, now = dict(nearest.call.head), dict(call.head)
     if isinstance(nearest.outcome, Failure):
         was = _result(nearest.outcome, b"")
@@ -243,7 +244,7 @@ def _answer(head: Any, body: bytes) -> Json:
 
 
 def read_past(event: Event, next_command: str) -> Divergence:
-    """The agent reads a stream further than the recorded run did."""
+    """The divergence of an agent that reads a stream further than the recorded run did."""
     return Divergence(
         f"diverged at event {event.number}: {event.name} is read past the point where the recorded run stopped reading",
         event=event.number,
@@ -255,7 +256,7 @@ def read_past(event: Event, next_command: str) -> Divergence:
 
 
 def end_of_recording(event: int | None, next_command: str) -> Divergence:
-    """Everything waits, and the recording has nothing more to give."""
+    """The divergence where everything waits and the recording has nothing more to give."""
     return Divergence(
         "the recording ends here: the agent waits for something that was never handed over",
         event=event,
@@ -302,7 +303,7 @@ def given(turns: Sequence[str]) -> list[str]:
 
 
 def _sides(recorded: Json, now: Json) -> str:
-    """Both sides on a line each, cut so that the place where they part is seen however far in it lies."""
+    """Both sides on a line each, cut so that the place where they begin to differ is seen, however far in it lies."""
     was, is_now = _line(recorded), _line(now)
     start = 0
     if max(len(was), len(is_now)) > _SHOWN:

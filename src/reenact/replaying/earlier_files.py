@@ -2,7 +2,7 @@
 
 Only paths that the run created, changed or deleted are touched, and only where writes go to scratch: the world keeps
 its own. All other files are today's. A path that cannot be laid back is reported, as the likely cause of later
-differences; without scratch, those are all paths.
+differences. Without scratch, no path can be laid back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _THEN: Final = {
     LINK: "it was a link",
 }
 Placed = Callable[[str], str]
-"""Gives a path of the recorded project its place in the one that lies here."""
+"""Gives the place that a path of the recorded project has in the project here."""
 
 
 class FilesBefore:
@@ -72,7 +72,7 @@ class FilesBefore:
         return self._placed(os.path.normpath(os.path.join(root, path)))
 
     def content(self, before: Before) -> tuple[bytes | None, str]:
-        """The content of a file; or why it was not kept, or not whole."""
+        """The content of a file; or why the content was not kept, or not kept whole."""
         if before.content is None:
             return None, before.why or "what it held was not kept"
         try:
@@ -104,7 +104,7 @@ class FilesBefore:
             hides: Whether a write to a path goes to scratch.
 
         Returns:
-            How many paths were not as they had been.
+            How many paths were not in their earlier state.
 
         Cost: a look at each path that the run has changed, and a write for each that differs.
         """
@@ -121,7 +121,7 @@ class FilesBefore:
         """Lay no file back, and only name the paths that differ: for runs whose writes go to the disk itself.
 
         Args:
-            why: Why it begins with the disk of today.
+            why: Why the replay begins with the disk of today.
 
         Cost: a look at each path that the run has changed; a file that was written since is read.
         """
@@ -194,7 +194,7 @@ def _place(path: str) -> str:
 
 
 def behind(folders: Sequence[str], keep: Sequence[str]) -> Callable[[str], bool]:
-    """Tells which paths a cover hides.
+    """A function that tells which paths a cover hides.
 
     Args:
         folders: The folders below which writes go to scratch.
@@ -253,7 +253,7 @@ def _is_as_then(place: str, before: Before) -> bool:
 
 
 def _holds_the_same(place: str, before: Before) -> bool:
-    """Whether a file of today holds what it held."""
+    """Whether a file of today has its recorded content."""
     try:
         with open(place, "rb") as file:
             return bool(before.digest) and _digest(file.read()) == before.digest

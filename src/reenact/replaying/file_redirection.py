@@ -1,7 +1,8 @@
-"""Redirecting: functions of ``os`` and ``io`` that act on a scratch copy, where the system lets none be laid.
+"""Redirecting: functions of ``os`` and ``io`` that act on a scratch copy, where the system permits no cover.
 
 A program sees its own paths: in names of files, listings, errors and the working directory. Code that does not use
-these functions acts on the disk itself: Python code that tries is refused by name, and native code is not seen.
+these functions acts on the disk itself: a change that Python code tries is refused, with its path, and native code is
+not seen.
 """
 
 from __future__ import annotations
@@ -223,14 +224,14 @@ class Redirect:
         return opened
 
     def _written(self, path: Any, flags: int, mode: int, folder: int | None, follows: bool) -> int | None:
-        """Open what is about to be written; None where that is done for good."""
+        """Open a file that is about to be written; None where the file may be written on the disk itself."""
         with naming(path), self._copy.lock, unseen():
             text = self._text(path, folder)
             makes = bool(flags & os.O_CREAT)
             spot = self._copy.target(bare(text) if makes else text, last=follows, makes=makes) if text else None
             if spot is None:
                 return None
-            if makes and text and bare(text) != text:  # a file is made, or none: never a folder
+            if makes and text and bare(text) != text:  # a slash at the end means a folder, and opening makes none
                 raise error(errno.EISDIR)
             place = self._copy.to_open(spot, flags)
             opened = _open(place, flags, mode)
@@ -262,7 +263,7 @@ class Redirect:
             return True
 
     def _opened(self, path: Any, flags: int) -> int:
-        """The interpreter's own work after the audit event."""
+        """Open a path as the interpreter does after its audit event."""
         if flags & _CHANGES:
             opened = self._written(path, flags, 0o666, None, not flags & os.O_EXCL)
             if opened is not None:
@@ -388,7 +389,7 @@ class Redirect:
         last: bool = True,
         owned: bool = True,
     ) -> bool:
-        """Change what is at a path; False where that is done for good."""
+        """Change the file at a path; False where the change may be made on the disk itself."""
         with naming(path), self._copy.lock, unseen():
             text = self._text(path, folder)
             spot = None if text is None else self._copy.target(text, last=last)

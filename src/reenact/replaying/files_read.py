@@ -16,7 +16,7 @@ _FEW = 3
 
 
 class Files:
-    """Compares the files that are read with those that were read.
+    """Compares the files that a replay reads with those that the recorded run read.
 
     Args:
         recording: The recorded run, whose notes name the files.
@@ -42,7 +42,8 @@ class Files:
         }
 
     def looked(self, name: str, note: Json) -> None:
-        """A path is looked at for the first time. A path at which the recorded run never looked is not reported."""
+        """Compare a path at its first look with the recorded one. A path at which the recorded run never looked is not
+        reported."""
         recorded = self._notes.get(looks.NOTE + name)
         was, now = recorded.get("was") if isinstance(recorded, Mapping) else None, note["was"]
         if was is None or was == now or name in self._changed:
@@ -55,7 +56,8 @@ class Files:
             self._changed[name] = f"{name} was a {was} when it was recorded, and is a {now}"
 
     def now(self, name: str, note: Json) -> None:
-        """A file is read. A file that the recorded run never read is not reported."""
+        """Compare a file that is read with the recorded one. A file that the recorded run never read is not
+        reported."""
         recorded = self._recorded.get(name)
         digest = note["digests"][-1]
         if recorded is None or digest in recorded:

@@ -1,4 +1,4 @@
-"""Moving: a rename that a cover refuses, and that the file system below it would not, is done by copying.
+"""Moving: a rename that a cover refuses, and that the file system below would allow, is done by copying.
 
 Each part of a cover is a file system of its own, and in a user namespace an overlay renames no folder that it did not
 make. There a program gets the error *cross-device link*, which it did not get when it was recorded. A file that Python
@@ -31,7 +31,7 @@ class FolderRenames:
         self._folders = sorted(folders, key=lambda each: len(each[0]), reverse=True)
 
     def install(self) -> None:
-        """From now on, for the life of this process."""
+        """Copy where a rename is refused, from now on, for the life of this process."""
         for name in _NAMES:
             replace(os, name, self._renaming, answers=False)
 
@@ -58,7 +58,7 @@ class FolderRenames:
 
 
 def move(source: str, target: str, rename: Callable[..., None]) -> None:
-    """Copy, and let the source go: all of it is there, or nothing."""
+    """Copy the source to the target, and remove the source. The target has the whole copy, or none of it."""
     aside = f"{target.rstrip(os.sep)}.reenact-moving"
     if not os.path.isdir(source) or os.path.islink(source):
         if os.path.isdir(target) and not os.path.islink(target):
@@ -68,7 +68,7 @@ def move(source: str, target: str, rename: Callable[..., None]) -> None:
         os.unlink(source)
         return
     if os.path.lexists(target):
-        os.rmdir(target)  # an empty folder may be replaced; of anything else the error is the system's own
+        os.rmdir(target)  # an empty folder may be replaced; for all else the system raises its own error
     if within(os.path.realpath(target), os.path.realpath(source)):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), source, None, target)
     shutil.copytree(source, aside, symlinks=True, copy_function=_copy)
@@ -78,7 +78,7 @@ def move(source: str, target: str, rename: Callable[..., None]) -> None:
 
 
 def _copy(source: str, target: str) -> str:
-    """One file, with its times, mode and owner; a link as a link."""
+    """Copy one file, with its times, mode and owner; a link as a link."""
     shutil.copy2(source, target, follow_symlinks=False)
     _own(source, target)
     return target

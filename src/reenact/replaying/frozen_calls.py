@@ -25,7 +25,7 @@ class Replayer(Protocol):
 
     @property
     def gate(self) -> Gate:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
 
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes."""
@@ -34,16 +34,17 @@ class Replayer(Protocol):
         """The recorded stream's segments."""
 
     def served(self, event: Event, part: int, data: bytes) -> None:
-        """Something recorded has been handed over."""
+        """Note that a recorded part of a call has been handed over."""
 
     def read_past(self, event: Event) -> object:
-        """The agent reads on where the recorded reader stopped: raises, or gives the end that it gets."""
+        """The agent reads on where the recorded reader stopped. Raises, or gives the end of the stream for the
+        agent."""
 
     def read_less(self, event: Event) -> None:
-        """The agent stopped reading before the recorded reader did."""
+        """Note that the agent stopped reading before the recorded reader did."""
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
-        """A body that ran again has returned: compare."""
+        """Compare the outcome of a body that ran again."""
 
     def ends_in(self, event: Event) -> bool:
         """Whether the run was stopped before the body of an event ended."""
@@ -91,11 +92,11 @@ class Sudden:
 
 
 class ServingTurn(GateTurn):
-    """A turn that hands over something recorded.
+    """A turn that hands over a recorded part of a call.
 
     Args:
         session: Called for each delivery.
-        recorded: The call it belongs to.
+        recorded: The call that the part belongs to.
         owned: Whether the gate counts the calling unit.
         part: Which part of the call (``facts.order.event_tag``).
         data: The bytes that go into the digest of the replay.
@@ -115,7 +116,8 @@ class ServingTurn(GateTurn):
         self.owned = owned
 
     def wait(self) -> Any:
-        """Wait in a thread. For a counted strand this is one step, because a replay does it at every answer."""
+        """Wait in a thread. For a counted strand the wait is one step at the gate, because a replay waits at every
+        answer."""
         if not self.owned:
             return super().wait()
         self.gate.take(self.tag)
@@ -123,7 +125,7 @@ class ServingTurn(GateTurn):
         return self.gives
 
     def then(self, number: int | None) -> Any:
-        """Hand it over."""
+        """Hand the part over."""
         self.session.served(self.recorded, self.part, self.data)
         return self.gives
 
@@ -142,13 +144,13 @@ class SettlingTurn(GateTurn):
         self.owned = owned
 
     def then(self, number: int | None) -> None:
-        """Compare."""
+        """Compare the outcome."""
         self.session.settled(self.recorded, self.outcome)
 
 
 class FrozenCall:
-    """A call answered from the recording (``abc.session.Frozen``). ``came``: number and moment, in microseconds,
-    at which what is handed over next was recorded."""
+    """A call answered from the recording (``abc.session.Frozen``). ``came``: the recorded number and moment, in
+    microseconds, of the part that is handed over next."""
 
     __slots__ = ("_next", "_parts", "_session", "_spent", "came", "event", "lane", "recorded")
     mode: Literal["frozen"] = "frozen"
@@ -184,14 +186,14 @@ class FrozenCall:
         return Never(self._session.gate, self.lane.owned)
 
     def answer(self) -> Any:
-        """The same: a replay performs nothing."""
+        """``outcome``: a replay performs nothing."""
         return self.outcome()
 
     def go_live(self) -> None:
-        """A replay performs nothing."""
+        """Without effect: a replay performs nothing."""
 
     def can_begin(self) -> None:
-        """A replay performs nothing."""
+        """Without effect: a replay performs nothing."""
 
     def head(self) -> Any:
         """The head of the stream, in its turn."""
@@ -220,7 +222,7 @@ class FrozenCall:
         return self._turn(-1, end.kind.value.encode(), end)
 
     def dropped(self) -> None:
-        """The agent reads no further."""
+        """Note that the agent reads no further."""
         if self._spent:
             return
         self._spent = True
@@ -246,7 +248,7 @@ class UnansweredCall(NeverLive):
         self.event = -1
 
     def outcome(self) -> Never:
-        """Never."""
+        """A turn that never comes."""
         return Never(self._session.gate, self.lane.owned)
 
     head = outcome
@@ -273,7 +275,7 @@ class UnrecordedCall:
         return lanes.inside(self._scope)
 
     def settle(self, outcome: Value | Failure) -> Any:
-        """Nothing to compare."""
+        """Do nothing: there is nothing to compare."""
         return NOW
 
 

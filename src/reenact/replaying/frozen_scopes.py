@@ -24,7 +24,7 @@ class FrozenScopes:
         return bool(self._paths)
 
     def hold(self, path: str) -> bool:
-        """Whether a lane lies in one of them."""
+        """Whether a lane lies in one of these scopes."""
         paths = self._paths
         while path:
             if path in paths:

@@ -1,9 +1,9 @@
 """Growing lists of a replay's states, compared with the recorded ones by their new entries.
 
 The digest of a list continues the digest of the look before, so a look only costs its new entries. Where the digests
-agree the lists are the same, byte for byte; where they do not, the whole state is compared. Only after a proof has read
-a list is it known that its old entries are unchanged (``facts.growth``). Where a proof finds another entry, the last
-state that counted as the same is compared again, whole.
+agree the lists are the same, byte for byte; where they do not, the whole state is compared. Whether the old entries of
+a list are unchanged is known only when a proof has read the list (``facts.growth``). Where a proof finds another entry,
+the last state that counted as the same is compared again, as a whole.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from reenact.replaying.result_comparison import ResultComparison
 _CLOSE = b"]"
 
 Held = Callable[[int], list[Any] | None]
-"""Gives a list by its number; None where it is known no more."""
+"""Gives a list by its number; None for a list that is no longer known."""
 
 
 class _ComparedList:
     """The compared states of one list.
 
     Attributes:
-        hash: The hash of its bytes without the last one.
+        hash: The hash of the list's bytes without the last byte.
         entries: The number of entries.
         last: The last equal state.
         events: The steps with equal states since the last proof.
-        look: The last look at it among these.
+        look: The last look at the list among these steps.
     """
 
     __slots__ = ("entries", "events", "hash", "last", "look")
@@ -53,7 +53,7 @@ class ComparedState(NamedTuple):
 
     Attributes:
         event, phase: Its place.
-        slots: Its parts; for lists the new entries.
+        slots: The parts of the state; for lists the new entries.
         lists: These lists, by name.
     """
 
@@ -63,7 +63,7 @@ class ComparedState(NamedTuple):
     lists: Mapping[str, list[Any]]
 
     def whole(self) -> Mapping[str, bytes]:
-        """Its parts, with the lists as they are now, up to where they ended then."""
+        """The parts of the state, with the lists as they are now, up to where they ended in this state."""
         return {
             name: _encoded(self.lists[name], body, name) if is_grown(body) else body
             for name, body in self.slots.items()
@@ -97,10 +97,10 @@ class GrownStates:
         return ComparedState(event, phase, slots, lists) if lists else None
 
     def is_same(self, state: ComparedState) -> bool:
-        """Whether a state equals the recorded one, by its digests. Costs its new entries.
+        """Whether a state equals the recorded one, by its digests. Only the new entries are read.
 
         Raises:
-            BlobMissing: The recorded one is not known to have been so (``unproven``).
+            BlobMissing: The recorded state is not proven (``unproven``).
         """
         grown = {name: self._take(body) for name, body in state.slots.items() if is_grown(body)}
         recorded = self._recording.checkpoint_digests(state.event, state.phase)
@@ -119,8 +119,8 @@ class GrownStates:
         return True
 
     def doubted(self, proof: GrowthProof) -> tuple[ComparedState, list[int]] | None:
-        """The states that counted as equal although a proof has found another entry in a list: the last of them, and
-        the steps of all; None where the proof confirms them."""
+        """The states that counted as equal although a proof has found another entry in a list: the last state, and the
+        steps of all these states. None where the proof confirms them."""
         known = self._known.get(proof.number)
         if known is None or known.last is None:
             return None
@@ -129,7 +129,7 @@ class GrownStates:
         return found
 
     def _take(self, grown: NewEntries) -> str:
-        """Go on with a list: the digest that it has now; empty where entries before were not seen."""
+        """Add the new entries of a list, and give its digest; empty where earlier entries were not seen."""
         known = self._known.get(grown.number)
         if known is None:
             known = self._known[grown.number] = _ComparedList(self._recording.begin_digest())
@@ -160,7 +160,7 @@ class StateCheck:
     Args:
         recording: The run.
         comparing: Compares whole states.
-        unproven: Takes in the steps whose recorded state is not known to have been so.
+        unproven: Collects the steps whose recorded state is not proven.
         compares: Whether the agent's states must still equal the recorded ones.
     """
 
@@ -175,10 +175,10 @@ class StateCheck:
         self._grown = GrownStates(recording)
         self.growth = Growth(self.proved)
         self.noticed: Callable[[Divergence], None] = lambda divergence: None
-        """Told of each difference."""
+        """Called with each difference."""
 
     def compare(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
-        """A state of a step."""
+        """Compare a state of a step with the recorded one."""
         try:
             grown = self._grown.compared(event, phase, slots, self.growth.held)
             if grown is not None:
@@ -193,7 +193,7 @@ class StateCheck:
             self._unproven.append(event)
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """As it was recorded, whatever is declared now."""
+        """The lists that were declared when the run was recorded, whatever is declared now."""
         names = self._names.get(step)
         if names is None:
             first = next(self._recording.events(kinds=[Kind.STEP], name=step, limit=1), None)
@@ -201,8 +201,8 @@ class StateCheck:
         return names, self.growth
 
     def proved(self, proof: GrowthProof) -> None:
-        """A list of the agent's states was gone through. Where it is not what it was, the states that counted as the
-        same are no more known to be: the last one is compared again, whole."""
+        """Take the proof of a list of the agent's states. If the proof has found another entry, the states that counted
+        as the same may differ: the last one is compared again, as a whole."""
         doubted = self._grown.doubted(proof)
         if doubted is None:
             return

@@ -1,4 +1,4 @@
-"""The guard of a replaying process: contact is refused where the audit hook tells of it, named and counted.
+"""The guard of a replaying process: contact that the audit hook reports is refused, named and counted.
 
 Connections, processes, signals and other changes of the machine are contact. So are changes of files that no scratch
 protects.
@@ -45,10 +45,10 @@ NATIVE_UNFILTERED = _NATIVE | frozenset(
         *("mq_open", "mq_unlink", "shm_open", "shm_unlink", "reboot", "init_module", "delete_module"),
     )
 )
-"""The same where the system does not refuse the calls behind them."""
+"""Functions that Python code may not use where the system does not refuse the system calls behind them."""
 
 _ALONE = frozenset(("process", "priority", "limit", "clock", "host name", "kernel setting"))
-"""Kinds of contact whose target follows without a word between."""
+"""Kinds of contact whose target follows in the message without a word between."""
 _THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "reenact.replaying.folder_moves"))
 """Our modules that act, or report, on behalf of others."""
 

@@ -18,7 +18,7 @@ from reenact.seams import trust
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "shm")
 _SERVICES: Final = ("/dev", "/run", "/var/run")
-"""Devices, which a privileged user reads whole disks by, and the sockets of services."""
+"""Devices, by which a privileged user can read whole disks, and the sockets of services."""
 _LIBRARIES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED: Final = ("site-packages", "dist-packages")
 
@@ -37,7 +37,7 @@ class HiddenFolders:
 
 
 def private_folders(project: str) -> tuple[str, ...]:
-    """The folders of this user: the home, the project, the working directory, and that of the sealing key.
+    """The folders of this user: the home, the project, the working directory, and the folder of the sealing key.
 
     Args:
         project: Root of the project.
@@ -72,7 +72,7 @@ def hidden_of(private: Sequence[str], needed: Sequence[str]) -> HiddenFolders:
 
 
 def _interpreter(folders: Iterable[str]) -> Iterable[str]:
-    """The interpreter's own trees; only their libraries, where such a tree holds a folder that is to be hidden."""
+    """The interpreter's own trees; of a tree that holds a folder to be hidden, only the libraries."""
     for prefix in {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix)}:
         if not any(Path(folder).is_relative_to(prefix) for folder in folders):
             yield prefix

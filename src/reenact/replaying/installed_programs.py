@@ -37,13 +37,13 @@ _UVICORN: Final[Mapping[str, str]] = {
         _NUMBER,
     ),
 }  # fmt: skip
-"""Options with a value, and what it may be. Not among them: files that configure logging or set variables, folders that
-modules are taken from, certificates, and sockets that lie in the file system or are open already."""
+"""Options with a value, and the values that are allowed. Not allowed are files that configure logging or set variables,
+folders that modules are taken from, certificates, and sockets that lie in the file system or are open already."""
 _APPLICATION: Final = lazy_regex(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_]\w{0,100}")
 
 
 def server_of_project(argv: tuple[str, ...], inside: Callable[[str], bool]) -> tuple[str, ...] | None:
-    """The command with our own interpreter, if it starts uvicorn on an application of this project; else None.
+    """The command with our own interpreter, if the command starts uvicorn on an application of this project; else None.
 
     Args:
         argv: The server and its arguments: ``("uvicorn", "app:app", "--workers", "2")``.

@@ -1,9 +1,9 @@
 """Isolation of a replaying process: no network, files that go to scratch, no privileges, no calls that reach further.
 
-Linux only, and only where the system permits it. The report says what is in force, and why the rest is not. Done before
-the program's first line, while the process has one thread. Each means stands by itself: one that is refused leaves the
-others. The scratch is memory in this process's own mounts: it is gone when the process ends, and the parent never sees
-it.
+It works on Linux only, and only where the system permits it. The report names the means in force, and says why the
+others are not. It is done before the program's first line, while the process has one thread. Each means is independent:
+where the system refuses one, the others are still used. The scratch is memory in this process's own mounts: it is gone
+when the process ends, and the parent never sees it.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Isolation:
         network: Whether the process is in a network namespace of its own.
         cover: The folders whose writes go to scratch.
         calls: Whether system calls that reach further are refused.
-        no_network: The reason, if it is not.
+        no_network: The reason, if the process is in no network of its own.
         no_files: The reason, if a folder is not covered that should be.
-        no_calls: The reason, if they are not refused.
+        no_calls: The reason, if these calls are not refused.
         no_privileges: The reason, if system privileges are still held.
         copy: The target of writes of Python code; None with a cover, or where they go to the world.
     """
@@ -71,17 +71,18 @@ class Isolation:
 
     @property
     def scratch(self) -> bool:
-        """The folder that writes go to; None where it goes to the world."""
+        """Whether writes go to scratch; False where they go to the world."""
         return self.cover.scratch
 
     @property
     def whole(self) -> bool:
-        """Whether the network and all files are."""
+        """Whether the network and all files are isolated."""
         return self.network and self.scratch and not self.no_files
 
     @property
     def missing(self) -> str:
-        """The missing parts where all are required; empty without any: network, files, processes, privileges."""
+        """The missing parts (network, files, processes, privileges) where all are required; empty if none is
+        missing."""
         found = {
             f"the network ({self.no_network})": self.network,
             f"files ({self.no_files or 'what lies below home and project stays readable'})": self.whole
@@ -98,7 +99,7 @@ class Isolation:
         return within_one and not any(within(path, folder) for folder in self.cover.opened)
 
     def words(self) -> tuple[str, ...]:
-        """As a report names it."""
+        """The isolation in the words of a report."""
         found = [NETWORK if self.network else f"no {NETWORK} ({self.no_network})"]
         if self.scratch:
             found.append(f"{OVERLAY} ({self._reach()})")
@@ -114,7 +115,7 @@ class Isolation:
         return tuple(found)
 
     def _reach(self) -> str:
-        """The covered folders, and the open ones."""
+        """The covered folders, and the folders that stay open, in words."""
         if not self.cover.sealed:
             return " ".join(self.folders)
         opened = dict.fromkeys(_lasting(folder) for folder in self.cover.opened)
@@ -164,7 +165,7 @@ def isolate(
         keep: Folders that are not covered, because we write there ourselves: the store, the place of the report.
         scratch: An empty folder, below one of ``keep``.
         hidden: For foreign code: the folders that it does not see. It starts no process either.
-        network: Why it keeps its network; empty where it does not.
+        network: Why the process keeps its network; empty where it does not.
 
     Returns:
         The means that are in force. Never raises.
@@ -190,15 +191,15 @@ def isolate(
 def _namespaced(
     libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: HiddenFolders | None, network: str
 ) -> Isolation:
-    """In namespaces of its own, with files that go to scratch."""
+    """Isolate this process by namespaces of its own, with writes that go to scratch."""
     refused, alone = _unshared(libc, foreign=hidden is not None)
     if refused:
         return Isolation(no_network=refused, no_files=refused)
     network = network or _without_network(libc)
-    _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
+    _call(libc.unshare, _NEWIPC)  # message queues, and memory that processes share by a number
     try:
         cover = DiskCover(libc, scratch, keep, alone=alone, hidden=hidden).lay(folders)
-    except Exception as error:  # the replay goes on without it, and its report says why
+    except Exception as error:  # the replay goes on without a cover, and its report says why
         return Isolation(not network, no_network=network, no_files=str(error))
     return Isolation(not network, cover, no_network=network, no_files=cover.left)
 
@@ -211,7 +212,7 @@ def _unshared(libc: Any, *, foreign: bool = False) -> tuple[str, bool]:
 
     Foreign code always gets a user namespace: from there it cannot look into other processes of the same user.
 
-    Gives why not (empty when done), and whether it took a user namespace."""
+    Returns why it failed (empty on success), and whether a user namespace was taken."""
     if not foreign and _call(libc.unshare, _NEWNS) == "":
         return _call(libc.mount, b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), False
     user, group = os.geteuid(), os.getegid()
@@ -231,7 +232,7 @@ def _with_user(libc: Any, user: int, group: int) -> str:
 
 
 def _succeeds(attempt: Any) -> bool:
-    """Whether something works, tried out in a child: half done it could not be undone here."""
+    """Whether an attempt succeeds, tried in a child process: an attempt that fails halfway could not be undone here."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Keeping a replay as a run of its own: what was served, in the lanes and the order of now."""
+"""Keeping a replay as a run of its own: the served answers, in the lanes and the order of this replay."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def save(
         copy.evidence()
         copy.reads(session.ambience.kept or {})
         copy.order(session.schedule.granted)
-        if said.returned is not None and is_imported(recorded):  # of any other run it is among the events
+        if said.returned is not None and is_imported(recorded):  # in any other run the result is among the events
             copy.returned(said.returned, known_values(session.run, variables_now()))
         copy.output(said.printed, known_values(session.run, variables_now()))
         copy.files()
@@ -131,7 +131,7 @@ class _Copy:
         recording: Their recording.
         log: The new log.
         through: The tools whose code ran.
-        recorded: The recorded address of a lane, which may have had another one until its first call.
+        recorded: Gives the recorded address of a lane. The lane may have had another address until its first call.
     """
 
     def __init__(self, recording: Recording, log: Log, through: Container[str], recorded: Callable[[str], str]) -> None:
@@ -222,7 +222,7 @@ class _Copy:
                 self._put(AmbientRead(lane, position, source, framed))
 
     def output(self, printed: Iterable[tuple[int, bytes]], known: KnownCredentials) -> None:
-        """Copy what was printed, cleaned as in any recording, of the values known to be credentials too."""
+        """Copy the printed output, cleaned as in any recording, and also of values that are known to be credentials."""
         redactor = make_redactor(known=known)
         for stream, data in printed:
             for record in redactor.clean(OutputPrinted(stream, 0, data)):
@@ -231,7 +231,7 @@ class _Copy:
             self._put(record)
 
     def returned(self, text: str, known: KnownCredentials) -> None:
-        """Add what the entry point gave back, cleaned as in any recording."""
+        """Add the result of the entry point, cleaned as in any recording."""
         redactor = make_redactor(known=known)
         fresh, lane = len(self._numbers), self._lane("root")
         call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
@@ -249,7 +249,7 @@ class _Copy:
             self._put(record)
 
     def order(self, granted: list[Delivery]) -> None:
-        """Copy the order in which things were handed over."""
+        """Copy the order of the deliveries."""
         turns = []
         for number, delivery in enumerate(granted):
             tag = delivery.tag._replace(lane=self._recorded(delivery.tag.lane))

@@ -1,4 +1,5 @@
-"""Matching against an imported recording, which knows neither lanes nor deliveries: by requests, each used once.
+"""Matching against an imported recording, which knows neither lanes nor deliveries: by requests, each exchange used
+once.
 
 A file of another tool holds a list of exchanges. If a question was answered once, or always alike, its answer is
 certain. If a request got different answers, their order in the list is the program's order only if one strand made the
@@ -34,7 +35,7 @@ _OWN = frozenset({Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 
 
 class Own:
-    """No recorded call, and none that could be: a call of the agent's own code, which runs with the world frozen."""
+    """The result for a call of the agent's own code, which no import can have: the code runs with the world frozen."""
 
 
 OWN = Own()
@@ -98,7 +99,7 @@ class KeyedMatcher:
         return list(self._index().unused.values())
 
     def take(self, event: Event) -> None:
-        """An exchange is an answer now, which was found in another way."""
+        """Mark an exchange as used that was found in another way."""
         index = self._index()
         del index.unused[event.number]
         left = index.questions[self._key(event.call, self._tape.body(event))].left
@@ -109,7 +110,7 @@ class KeyedMatcher:
         return OWN if not is_transport(call) and (call.observed or call.kind in _OWN) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
-        """The recorded exchange that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""
+        """The recorded exchange for ``call``, which lane ``path`` makes and which is cleaned like the recording."""
         index = self._index()
         question = index.questions.get(self._key(call, call.body))
         if question is None or not question.left:
@@ -132,7 +133,7 @@ class KeyedMatcher:
         """Whether it is certain that the next of several different answers is meant."""
         if strand == UNOWNED or question.overlapping or question.asker not in (None, strand):
             return False
-        return event.number > self._writes.get(strand, -1)  # a write may have changed answers from before it
+        return event.number > self._writes.get(strand, -1)  # a write may have changed the answers recorded before it
 
     @staticmethod
     def _unknown(index: _Index, call: Call) -> Miss:
@@ -141,7 +142,7 @@ class KeyedMatcher:
         return Miss(nearest, "added" if nearest is None else "changed")
 
     def _index(self) -> _Index:
-        """Everything recorded, read when first asked for."""
+        """All recorded exchanges, read when they are first needed."""
         if self._known is None:
             self._known = index = _Index()
             groups: dict[bytes, list[Event]] = {}

@@ -13,16 +13,16 @@ from typing import Final, Literal
 from reenact.facts.lazy_dataclass import dataclass, field
 
 Parts = Sequence[str]
-"""A path without links in it, from the root of all."""
+"""The parts of a path without links, from the root of the file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerPlace:
-    """Where something lies.
+    """A place on the disk or in scratch.
 
     Attributes:
-        path: There.
-        own: Whether that is in scratch, where it may be changed.
+        path: The path of the place.
+        own: Whether the place is in scratch, where it may be changed.
     """
 
     path: str
@@ -46,8 +46,8 @@ class PathLayer:
 
     Attributes:
         place: Its place, existing or not, before further changes; None where it is deleted.
-        said: Whether it, or a folder above it, was changed.
-        exact: Whether it was changed itself.
+        said: Whether the path, or a folder above it, was changed.
+        exact: Whether the path itself was changed.
     """
 
     place: LayerPlace | None
@@ -86,17 +86,17 @@ class Layers:
         return {} if node is None else {name: each.at is not None for name, each in node.below.items() if each.at != ""}
 
     def put(self, parts: Parts, place: LayerPlace) -> None:
-        """A path has another place now, and the entries below it go with it."""
+        """Give a path another place; the entries below it go with it."""
         self._node(parts).at = place
 
     def let_go(self, parts: Parts) -> None:
-        """A path is gone, and so is all below it."""
+        """Remove a path, and all paths below it."""
         node = self._node(parts)
         node.at = None
         node.below.clear()
 
     def move(self, source: Parts, target: Parts) -> None:
-        """A path moves to the place of another one, with all paths below it, and its old name is removed."""
+        """Move a path to the place of another one, with all paths below it, and remove its old name."""
         place = self.find(source).place
         assert place is not None
         node = self._node(source)
@@ -107,7 +107,7 @@ class Layers:
         above.below[target[-1]] = moved
 
     def called(self, path: str) -> str:
-        """The program's name for a place: of a descriptor the system tells the place alone."""
+        """The program's name for a place. It is needed because the system gives only the place of a descriptor."""
         found, below = "", ""
         for name, place in self._places(self._root, ""):
             if len(place.path) > len(below) and (path == place.path or path.startswith(f"{place.path}/")):

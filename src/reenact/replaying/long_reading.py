@@ -1,4 +1,4 @@
-"""Reading long text and bytes piece by piece, as ``facts.large`` has written them, without a second one of them."""
+"""Reading long text and bytes piece by piece, as ``facts.large`` has written them, without a second copy in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_pieces(pieces: Iterable[bytes]) -> Large | bytes:
         pieces: All of its bytes, cut anywhere except within the first sixteen.
 
     Raises:
-        ValueError: They are not the encoding of text or bytes.
+        ValueError: The pieces are not the encoding of text or bytes.
     """
     left = iter(pieces)
     first = next(left, b"")
@@ -46,7 +46,7 @@ def _bytes(pieces: Iterable[bytes]) -> bytes:
     found, rest = BytesIO(), b""
     for piece in pieces:
         data = rest + piece
-        end = (len(data) - 2) // 4 * 4 if len(data) > 2 else 0  # what ends it may be cut
+        end = (len(data) - 2) // 4 * 4 if len(data) > 2 else 0  # the two bytes of the end may be split over pieces
         found.write(a2b_base64(data[:end], strict_mode=True) if end else b"")
         rest = data[end:]
     if rest[-2:] != b'"}':
@@ -59,7 +59,7 @@ def _text(pieces: Iterable[bytes]) -> str:
     found, rest, decoder = StringIO(), "", codecs.getincrementaldecoder("utf-8")()
     for piece in pieces:
         text = rest + decoder.decode(piece)
-        end = _whole(text[:-1])  # the last may be what ends it
+        end = _whole(text[:-1])  # the last character may be the quote at the end
         found.write(parsed(f'"{text[:end]}"'))
         rest = text[end:]
     if rest[-1:] != '"' or decoder.decode(b"", final=True):
@@ -69,14 +69,14 @@ def _text(pieces: Iterable[bytes]) -> str:
 
 
 def _whole(text: str) -> int:
-    """Up to where no escape is cut."""
+    """The length of the text up to an escape that is cut; the whole length where none is cut."""
     last = text.rfind("\\", max(0, len(text) - _LONGEST_ESCAPE))
     if last < 0:
         return len(text)
     first = last
     while first and text[first - 1] == "\\":
         first -= 1
-    if (last - first) % 2:  # the last of a pair
+    if (last - first) % 2:  # the second backslash of a pair begins no escape
         return len(text)
     size = _LONGEST_ESCAPE if text[last + 1 : last + 2] == "u" else 2
     return last if len(text) - last < size else len(text)

@@ -27,12 +27,12 @@ def read_value(recording: Recording, event: Event) -> bytes:
         return recording.body(answer)
     try:
         return cast(bytes, read_pieces(recording.pieces(answer)))
-    except ValueError:  # another encoding that begins like theirs
+    except ValueError:  # another encoding that begins like those of text and bytes
         return recording.body(answer)
 
 
 def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
-    """Why a replay ends when it has to hand the value out."""
+    """The error that ends a replay which has to hand out a value that was not kept."""
     size = event.answer.size if event.answer is not None else 0
     ref = tail(event.run)
     runs_again = event.call.effect is Effect.READ and "tool" in event.call.head
@@ -47,7 +47,8 @@ def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
 
 
 def differs(event: Event, now: Value | Failure, next_command: str) -> Divergence:
-    """A body that ran again returned something else: no more can be told of it."""
+    """The divergence of a body that returned another value than the recorded one, of which only size and digest are
+    known."""
     digest = event.answer.digest if event.answer is not None else ""
     came = {"bytes": len(now.body)} if isinstance(now, Value) else {"raised": now.error.type, "text": now.error.text}
     was = {"bytes": event.answer.size if event.answer is not None else 0, "digest": digest}

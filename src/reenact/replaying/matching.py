@@ -25,7 +25,7 @@ How = Literal["exact", "reordered", "moved"]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A recorded call, and by which rung it was found."""
+    """A recorded call, and the rung of the ladder by which it was found."""
 
     event: Event
     how: How
@@ -33,12 +33,12 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """No recorded call: the nearest one, and why it is not it.
+    """The result where no recorded call matches: the nearest call, and why that one does not match.
 
     ``reason``: ``changed`` (the lane's next call asks something else), ``added`` (the lane has no further call),
-    ``ambiguous`` (several recordings, with different outcomes, would fit) or ``renamed`` (so would several strands,
-    whose names are ``names``, and the lane's own is none of the recording), or ``untold`` (what is told of the call
-    does not hold its answer).
+    ``ambiguous`` (several recordings, with different outcomes, would fit) or ``renamed`` (several recorded strands,
+    named in ``names``, would fit a lane whose own name is not recorded), or ``untold`` (the trace has the call without
+    its answer).
     """
 
     nearest: Event | None
@@ -77,7 +77,7 @@ class Matcher:
         return Match(head, "exact") if self._tape.holds(head.request, call.body) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
-        """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""
+        """The recorded call for ``call``, which lane ``path`` makes and which is cleaned like the recording."""
         if path == UNOWNED:
             return self._by_key_alone(call)
         head = self._tape.head(path)
@@ -87,7 +87,7 @@ class Matcher:
         return self._by_ordinal(head, rest, call) or self._past_the_next(path, head, rest, call)
 
     def _by_ordinal(self, head: Event | None, rest: list[Event], call: Call) -> Match | None:
-        """The one recorded call of the lane that a provider gave the same identity."""
+        """The one recorded call of the lane to which a provider gave the same id."""
         if call.ordinal is None:
             return None
         named = [
@@ -106,7 +106,7 @@ class Matcher:
             return Match(further, "reordered")
         if ambiguous:
             return Miss(head, "ambiguous")
-        if any(self.agrees(event, call) for event in rest):  # behind a write: nothing elsewhere is the only one left
+        if any(self.agrees(event, call) for event in rest):  # only behind a write: no other lane is searched
             return Miss(head, "changed")
         return self._elsewhere(path, head, call)
 
@@ -143,7 +143,7 @@ class Matcher:
         equal = all(alike(others[0], other) for other in others[1:])
         if others and equal and all(self._gone(event.lane) for event in others):
             return Match(others[0], "moved")
-        ends = head is not None and head.call.kind is Kind.OUTPUT  # behind the last call stands only the result
+        ends = head is not None and head.call.kind is Kind.OUTPUT  # after its last call a lane has only the result
         if head is not None and (not ends or call.kind is Kind.OUTPUT):
             return Miss(head, "changed")
         return Miss(others[0] if others else None, "added" if equal else "ambiguous")
@@ -158,7 +158,7 @@ class Matcher:
 
 
 def alike(left: Event, right: Event) -> bool:
-    """Whether two recordings hold the same outcome, so that it does not matter which one is served."""
+    """Whether two recorded calls have the same outcome, so that it does not matter which one is served."""
     if type(left.outcome) is not type(right.outcome):
         return False
     if isinstance(left.outcome, Failure):

@@ -1,7 +1,7 @@
 """Blocking: while a test of a frozen golden runs, this process can open no connection.
 
-The guard of a replay refuses contacts of the replayed agent, processes included. This is for the test around it, which
-may start programs, but not connect.
+The guard of a replay refuses contacts of the replayed agent, processes included. This block is for the test around that
+agent: the test may start programs, but not connect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NetworkBlock:
         """Refuse contact for the length of the block. Yields the list of refusals so far, in words, with the place in
         the code.
 
-        An attempt raises ``PermissionError`` where it is made. Blocks may stand in each other.
+        An attempt raises ``PermissionError`` where it is made. Blocks may be nested.
         """
         before, self._refused = self._refused, []
         audit_hook.subscribe(_NETWORK, self._heard)

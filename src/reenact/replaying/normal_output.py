@@ -14,7 +14,7 @@ from reenact.facts.lazy_regex import lazy_regex
 _NEWLINE = lazy_regex(rb"(\r?\n)")
 _ESCAPED_NEWLINE = lazy_regex(rb"(\\n)")
 _ON_ONE_LINE = b"Traceback (most recent call last):\\n"
-"""How a log in JSON begins a traceback. Elsewhere, a backslash and an *n* stand in a line of the program's code."""
+"""How a traceback begins in a log in JSON. Elsewhere, a backslash and an *n* belong to a line of the program's code."""
 _HEADER = lazy_regex(rb"(?P<lead>[^\n]*?)(?:Exception Group )?Traceback \(most recent call last\):[ \t]*")
 _MARGIN = lazy_regex(rb"[ |+]*")
 _CONNECTORS = (
@@ -66,7 +66,7 @@ def normalised(data: bytes) -> NormalOutput:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Lines, and between them what ends each."""
+    """Lines, each followed by the characters that end it."""
     pieces: list[bytes] = []
     for piece in _NEWLINE.split(data):
         pieces += _ESCAPED_NEWLINE.split(piece) if _ON_ONE_LINE in piece else [piece]
@@ -81,7 +81,7 @@ def _lead(line: bytes) -> bytes:
 
 
 def _blocks(lines: list[bytes]) -> list[tuple[int, int]]:
-    """Where tracebacks stand: from the header to behind the last indented line."""
+    """The places of tracebacks: from the header to behind the last indented line."""
     blocks = []
     number = 0
     while number < len(lines):
@@ -99,7 +99,7 @@ def _blocks(lines: list[bytes]) -> list[tuple[int, int]]:
 
 
 def _chains(lines: list[bytes], blocks: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Tracebacks joined by the sentences that stand between an error and its cause."""
+    """Tracebacks, joined where one of the sentences between an error and its cause stands between them."""
     chains: list[list[tuple[int, int]]] = []
     before = 0
     for start, end in blocks:

@@ -13,7 +13,7 @@ class Options:
 
     Attributes:
         mode: ``code`` re-executes the agent's code, ``events`` walks the log without it.
-        through: Names of tools whose own code runs, with what they call frozen.
+        through: Names of tools whose own code runs; the calls that this code makes stay frozen.
         live: Kinds or names that are opened to the world; everything else stays frozen.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
         on_divergence: ``stop`` at the first one, or ``observe`` every one in a single pass.
@@ -21,8 +21,8 @@ class Options:
         entry: ``module:function`` to call in place of the captured one.
         rev: Revision whose code runs; empty takes the files as they are.
         patch: A diff that is applied to that revision first: the uncommitted changes of a run.
-        as_is: The files as they are run, also for a run that keeps a revision as its code.
-        sources: The sources that the bundle carries are run, where the system cuts them off.
+        as_is: Whether the files run as they are, also for a run that keeps a revision as its code.
+        sources: Whether the sources that the bundle carries run, where the system can isolate them.
         save: Keep the replay as a run of its own.
         divert_output: Send the agent's standard output to standard error (a program reads ours).
         ignore: Ignore rules that join the run's own: name to path (``Policy.ignore``).

@@ -1,7 +1,7 @@
-"""Following: a path of a program to where it lies, through links and through what was changed in scratch.
+"""Following: finds the place of a program's path, through links and through changes in scratch.
 
-The system cannot do that itself, because a link in scratch has its target as a path of the program. So each folder on
-the way is looked at, some microseconds for each, and only once something has been changed.
+The system cannot follow such a path itself, because a link in scratch has its target as a path of the program. So each
+folder on the way is looked at, which takes some microseconds, and is done only after a first change.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from reenact.replaying.layers import LayerPlace, Layers
 _lstat = os.lstat
 _readlink = os.readlink
 _LINKS: Final = 40
-"""Links on one way, above which the system takes it for a circle."""
+"""The number of links on one path above which the system assumes a circle."""
 _SYSTEM: Final = frozenset(("proc", "sys"))
 _DEVICES: Final = "dev"
 _MEMORY: Final = "shm"
-"""Of ``/dev`` the folder that holds files."""
+"""The folder in ``/dev`` that holds files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Spot:
     """The end of a path.
 
     Attributes:
-        parts: The path without links, from the root of all.
+        parts: The parts of the path without links, from the root of the file system.
         place: The place on the disk, existing or not; None where the path is deleted.
         about: The entry there; None without one.
         said: Whether anything on the way was changed in scratch.
-        exact: Whether this path itself was.
+        exact: Whether this path itself was changed.
     """
 
     parts: tuple[str, ...]
@@ -51,12 +51,12 @@ class Spot:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is one."""
+        """Whether the path leads to a folder."""
         return self.about is not None and stat.S_ISDIR(self.about.st_mode)
 
     @property
     def is_the_systems(self) -> bool:
-        """Whether it is no file but a view of the system, or a device."""
+        """Whether the path leads to a view of the system, or to a device, and not to a file."""
         return _is_the_systems(self.parts)
 
 
@@ -75,7 +75,7 @@ def follow(layers: Layers, path: str, *, last: bool) -> Spot:
     Args:
         layers: The layers of changes.
         path: Absolute.
-        last: Whether a link at its end is followed as well.
+        last: Whether a link at the end of the path is followed as well.
 
     Raises:
         OSError: Something on the way is not there, or no folder.
@@ -130,7 +130,7 @@ def bare(text: str) -> str:
 
 @contextmanager
 def naming(path: Any, other: Any = None) -> Iterator[None]:
-    """An error names the paths that the program gave, not where they lie."""
+    """A scope in which errors name the paths that the program gave, and not their places."""
     try:
         yield
     except OSError as told:

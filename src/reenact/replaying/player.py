@@ -23,7 +23,7 @@ def walk(recording: Recording, options: Options) -> Report:
 
     Args:
         recording: The run.
-        options: Only for the first line.
+        options: The options, used only for the first line.
 
     Raises:
         BlobCorrupt, BlobMissing: A payload is damaged; the message names the event.
@@ -38,7 +38,7 @@ def walk(recording: Recording, options: Options) -> Report:
         if event.fidelity is not Fidelity.EXACT:
             redacted += 1
             fidelity = max(fidelity, event.fidelity, key=order.index)
-    traced, imported = is_traced(recording.run), is_imported(recording.run)  # neither proves the bytes on the wire
+    traced, imported = is_traced(recording.run), is_imported(recording.run)  # neither proves the bytes sent
     unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
     report = Report(
         run=recording.run.id,
@@ -58,7 +58,7 @@ def walk(recording: Recording, options: Options) -> Report:
 
 
 def _chain_value(recording: Recording, answer: Payload | None, chain: hashlib.blake2b) -> None:
-    """Chain a value, by its bytes or by the digest that is kept of them."""
+    """Add a value to the chain, by its bytes or by the digest that is kept of them."""
     try:
         if answer is None or answer.size < LARGE:
             chain.update(recording.body(answer))
@@ -72,7 +72,7 @@ def _chain_value(recording: Recording, answer: Payload | None, chain: hashlib.bl
 
 
 def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
-    """Chain one event: its request, its outcome, and the state around it."""
+    """Add one event to the chain: its request, its outcome, and the state around it."""
     try:
         chain.update(
             f"{event.number} {event.lane} {event.position} {event.kind} {event.name}\n".encode("utf-8", "surrogatepass")

@@ -1,7 +1,8 @@
-"""The privileges of a replaying process: it keeps those over files and ids, and gives up those over the system.
+"""The privileges of a replaying process: the process keeps those over files and ids, and gives up those over the
+system.
 
 A program that root runs may change what no folder and no namespace holds. In a replay it may not; a program of any
-other user has none, and gets none from the user namespace that a replay takes.
+other user has no such privileges, and gets none from the user namespace that a replay takes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ KEPT: Final = {
 
 
 def held() -> int:
-    """The privileges that this process may use, as bits; 0 where the system has none of the kind."""
+    """The privileges that this process may use, as bits; 0 where the system has no privileges of this kind."""
     return _read(_libc())[1] if sys.platform == "linux" else 0
 
 
@@ -78,7 +79,7 @@ def _head() -> Any:
 
 
 def _read(libc: Any) -> tuple[int, int, int]:
-    """Effective, permitted and inheritable ones."""
+    """The effective, permitted and inheritable privileges, as bits."""
     data = ctypes.create_string_buffer(24)
     if libc.capget(_head(), data) != 0:
         return 0, 0, 0

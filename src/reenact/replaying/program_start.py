@@ -44,8 +44,8 @@ class Start:
         entry: ``module:function`` that the process calls instead of running a program; empty otherwise.
         file: File that defines the function.
         within: Root of the project that the function must be defined in; empty where a person vouches for it.
-        inner: Whether it is the interpreter alone that the recorded command had started; how that command ended is then
-            not how this process ends.
+        inner: Whether the process is only the interpreter that the recorded command had started. That command may then
+            have ended in another way than this process.
     """
 
     argv: tuple[str, ...]
@@ -122,17 +122,17 @@ def recording_command(argv: tuple[str, ...]) -> str:
 
 
 def interpreted(run: Run) -> tuple[str, ...]:
-    """The recorded command, or that of the interpreter that it started: all else that a shell or ``make`` does would be
-    done again, in the world.
+    """The recorded command, or the command of the interpreter that a shell or ``make`` started: all else that these do
+    would be done again, in the world.
 
     Raises:
-        UnreplayableRun: It is no Python program, and the program that it started is not known.
+        UnreplayableRun: The command is no Python program, and the program that it started is not known.
     """
     entry = run.entry
     if entry.own:
         return (entry.python or entry.own[0], *entry.own[1:])
     program = entry.argv[0]
-    if os.path.dirname(program):  # it is searched in the folder where it will be started, not in ours
+    if os.path.dirname(program):  # the program is looked for in the folder where it will start, not in ours
         program = os.path.join(entry.cwd, program)
     if is_python((program, *entry.argv[1:])) or shutil.which(program) is None:
         return entry.argv
@@ -237,7 +237,7 @@ def _within(path: str, project: str) -> bool:
 
 
 def _is_below(folder: str, project: str) -> bool:
-    """Whether a folder, links followed, is this project's root or lies in it."""
+    """Whether a folder, with its links resolved, is this project's root or lies in it."""
     real, root = (os.path.normcase(os.path.realpath(each)) for each in (folder, project))
     return real == root or real.startswith(os.path.join(root, ""))
 
@@ -267,18 +267,18 @@ def _shown(run: Run, argv: tuple[str, ...], why: str) -> UnreplayableRun:
 
 
 def own_script(program: str, inside: Callable[[str], bool]) -> str | None:
-    """The path of a console script beside our interpreter, if what it calls is code of this project.
+    """The path of a console script beside our interpreter, if the script calls code of this project.
 
-    Nothing is imported: where the script's package lies is looked up.
+    The place of the script's package is looked up, and nothing is imported.
 
     Args:
         program: The program as it was recorded: a name, or a path on the recorder's machine.
         inside: Whether a file is code of this project.
 
     Returns:
-        Its path; None without one, or where it calls installed code.
+        The path of the script; None without a script, or where it calls installed code.
     """
-    from importlib.metadata import entry_points  # late: it loads a parser of e-mail, and most programs are no script
+    from importlib.metadata import entry_points  # late: it loads a parser of e-mail, needed for few programs
 
     name = os.path.basename(program).removesuffix(".exe")
     folder = os.path.dirname(sys.executable)
@@ -290,7 +290,7 @@ def own_script(program: str, inside: Callable[[str], bool]) -> str | None:
 
 
 def _lies(package: str, inside: Callable[[str], bool]) -> bool:
-    """Whether a top-level package or module lies where ``inside`` says. Looking for one of those imports nothing."""
+    """Whether a top-level package or module lies where ``inside`` says. The search for it imports nothing."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):

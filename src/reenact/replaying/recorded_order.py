@@ -11,11 +11,11 @@ class RecordedOrder:
     """The recorded deliveries that are yet to come, read a page at a time.
 
     Args:
-        again: Gives a fresh reading of all of them.
+        again: Gives an iterator over all recorded deliveries, from the first one.
 
     Attributes:
-        head: The next one; None behind the last.
-        after: The one after it.
+        head: The next delivery; None behind the last.
+        after: The delivery after the next one.
         at_us: Time of the last delivery, or of the timers that fired beyond it.
     """
 
@@ -41,7 +41,7 @@ class RecordedOrder:
         self.head, self.after = self.after, self._read()
 
     def passes(self, tag: Tag) -> None:
-        """A delivery behind the head is handed out early; it is passed over when its own number comes."""
+        """Note that a delivery behind the head is handed out early: it is passed over when its own number comes."""
         self.early.add(tag)
         if self.after is not None and self.after.tag in self.early:
             self.early.remove(self.after.tag)

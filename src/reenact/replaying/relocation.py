@@ -1,7 +1,7 @@
 """A run from another machine, in this project: its paths are those of this project.
 
-The code that is replayed lies here, so this only needs a folder of the same shape: a clone of the repository, at any
-place. Only runs of another user, or from a bundle, are moved.
+The code that is replayed lies here, so a replay only needs a folder of the same shape: a clone of the repository, at
+any place. Only runs of another user, or from a bundle, are moved.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _moved(words: tuple[str, ...], tree: Tree) -> tuple[str, ...]:
 
 
 class ProjectRenaming:
-    """Cleans live calls, with this project's path replaced by the recorded one (``abc.redaction.Redactor``).
+    """Cleans live calls, and replaces this project's path by the recorded one (``abc.redaction.Redactor``).
 
-    A request may name files of the project: in a clone of it these are the same files.
+    A request may name files of the project: in a clone of the project these are the same files.
 
     Args:
-        redactor: Cleans them as those of the recording were.
+        redactor: Cleans live calls as those of the recording were cleaned.
         tree: The project's folder now.
     """
 
@@ -132,5 +132,6 @@ class ProjectRenaming:
 
 
 def renaming(redactor: Redactor, tree: Tree | None) -> Redactor:
-    """A redactor that knows where the project of a run from elsewhere lies; itself, where nothing was moved."""
+    """A redactor that knows where the project of a run from elsewhere lies; the same redactor where nothing was
+    moved."""
     return redactor if tree is None or (tree.commit and not tree.then) else ProjectRenaming(redactor, tree)

@@ -1,9 +1,9 @@
-"""Renaming: which recorded strand one is whose function has another name now.
+"""Renaming: finds the recorded strand of a strand whose function has another name now.
 
 A lane is known by the names and numbers on its path. A lane may have a child whose name was not recorded, while a
 recorded child does not appear. The two may be the same strand. They are paired once, at the first call of the strand,
-by parent, number and request. From then on the strand has its recorded address. All that is addressed by lane follows:
-its calls, its place in the order, its reads, and the strands that it starts.
+by parent, number and request. From then on the strand has its recorded address. All that is found by the address of a
+lane follows: its calls, its place in the order, its reads, and the strands that it starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEP = lazy_regex(r"([/>])([^/>#]*)#(\d+)")
 
 
 def began_as(run: Run) -> list[str]:
-    """Under which other addresses strands of its parent began in a run, if it is a fork."""
+    """The new addresses under which strands of the parent began in a fork; empty for other runs."""
     told = run.environment.get(RENAMED)
     return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
@@ -38,7 +38,7 @@ class StrandPairs:
 
     Args:
         tape: The recorded calls.
-        known: New addresses that a fork had for strands of its parent before it knew which they were. They are in its
+        known: New addresses that a fork gave to strands of its parent before they were paired. They occur in the fork's
             order, and are no strands of their own.
     """
 
@@ -54,11 +54,11 @@ class StrandPairs:
         """How many strands have been paired."""
 
     def pair(self, lane: Lane, agrees: Callable[[Event], bool]) -> Miss | None:
-        """Give a lane its recorded address, if it is a recorded lane under another name. Returned: the strands that
-        look alike.
+        """Give a lane its recorded address, if it is a recorded lane under another name. Returns the recorded strands,
+        if several would fit.
 
         Args:
-            lane: About to make a call.
+            lane: The lane, which is about to make a call.
             agrees: Whether a recorded call has the same request.
         """
         if lane.path == UNOWNED or lane.position > 1:
@@ -95,16 +95,16 @@ class StrandPairs:
         return not self._is_recorded(lane.path) and any(way[-1] not in self._taken for way in self._ways(lane))
 
     def recorded(self, path: str) -> str:
-        """The address that a lane has had in the recording since it was paired; its own, if it was not."""
+        """The recorded address of a lane that was paired; for any other lane, its own address."""
         return self._became.get(path, path)
 
     def new(self) -> list[str]:
-        """The addresses under which strands began that have turned out to be recorded ones."""
+        """The first addresses of the strands that have turned out to be recorded ones."""
         return sorted([*self._known, *(path for path, old in self._became.items() if path != old)])
 
     def stand_in(self, due: Tag, waiting: Iterable[Tag]) -> Tag | None:
         """The only awaited turn that may be ``due`` under another name: the start of a thread or a job, or a timer of a
-        strand that has not made a call yet. None where none may be, or more than one.
+        strand that has not made a call yet. None if no turn may be it, or more than one.
 
         Args:
             due: The next recorded turn. No strand waits for it.
@@ -126,7 +126,7 @@ class StrandPairs:
         )
 
     def _may_be_called(self, step: re.Match[str], recorded: re.Match[str], parent: str) -> bool:
-        """Whether a part of a path may be another name of a recorded one."""
+        """Whether a part of a path may be another name of a recorded part."""
         if step[0] == recorded[0]:
             return True
         name, old = step[1] + step[2], recorded[1] + recorded[2]
@@ -137,7 +137,7 @@ class StrandPairs:
         if self._recorded is None:
             self._recorded = defaultdict(lambda: defaultdict(set))
             for fact in self._tape.paths():
-                self._paths.add(fact.partition("/")[0].partition(">")[0])  # where all begin has no other name
+                self._paths.add(fact.partition("/")[0].partition(">")[0])  # the root lane has no other name
                 at = 0
                 for step in _STEP.finditer(fact):
                     parent, at = fact[: step.start()], step.end()
@@ -148,7 +148,8 @@ class StrandPairs:
         return path in self._paths
 
     def _ways(self, lane: Lane) -> list[list[str]]:
-        """The recorded addresses that a lane may have; each as the addresses of the lanes around it and its own."""
+        """The recorded addresses that a lane may have. Each is given as the addresses of the lanes around it and its
+        own."""
         steps = list(_STEP.finditer(lane.path))
         start = lane.path[: steps[0].start()] if steps else lane.path
         around: dict[str, Lane] = {}
@@ -180,7 +181,7 @@ class StrandPairs:
         ]
 
     def _take(self, lane: Lane, way: Sequence[str]) -> None:
-        """A lane has a recorded address from now on, and so have those around it."""
+        """Give a lane, and the lanes around it, their recorded addresses."""
         self._taken.update(way)
         addresses = dict(zip(self._prefixes(lane.path), way, strict=True))
         steps = list(_STEP.finditer(lane.path))
@@ -214,7 +215,8 @@ class StrandPairs:
 
 
 def _follow(lane: Lane) -> None:
-    """Move a lane below the recorded address of the lane around it, if it was numbered before that had the address."""
+    """Move a lane below the recorded address of the lane around it, if it was numbered before the outer lane had this
+    address."""
     around = lane.origin
     if around is None:
         return

@@ -63,7 +63,7 @@ class Replay:
 
 
 def replayed(store: Store, run: Run, entry: Callable[..., Any] | None, options: Options) -> Replay:
-    """Replay a run with nothing live: in this process, which calls ``entry``, or in one of its own.
+    """Replay a run with nothing live: in this process, which calls ``entry``, or in a process of its own.
 
     Raises:
         Divergence: A crossing did not match the recording.
@@ -96,7 +96,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             raise
         except BaseException as error:
             recorded = isinstance(error, Exception) and run.error and type(error).__name__ in run.error
-            if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
+            if not recorded and session.gate.halted is None:  # after a halt, groups and clean-ups may raise anything
                 raise
     contact = Contact(tuple(refused), 0, ("audit hook (connections, processes, signals)", *_IN_PROCESS.words()))
     report = conclude(session, _results(session, recording.run, printed), contact, options)
@@ -110,7 +110,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
 
 
 def _results(session: ReplaySession, run: Run, printed: LaneOutput) -> list[EndDifference]:
-    """The differences of its output and of its declared files; none where the agent was stopped."""
+    """The differences of the run's output and declared files; empty where the agent was stopped."""
     if session.faults:
         printed.learn()
         return []

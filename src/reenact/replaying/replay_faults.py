@@ -12,10 +12,10 @@ from reenact.seams.gate import Gate
 
 
 class ReplayFaults:
-    """Keeps divergences, damage and what cannot be replayed, and stops the agent.
+    """Keeps the divergences, the damage and the errors for runs that cannot be replayed, and stops the agent.
 
     Args:
-        gate: Nothing passes it any more once the agent is stopped.
+        gate: The gate, which lets nothing pass once the agent is stopped.
         saying: Names the command to type next.
         observing: Whether the agent goes on after a divergence.
     """
@@ -35,7 +35,7 @@ class ReplayFaults:
         return bool(self.divergences or self.unreplayable or self.damaged)
 
     def extend(self, other: ReplayFaults) -> None:
-        """Take in those of another session of the same replay."""
+        """Take in the faults of another session of the same replay."""
         self.divergences.extend(other.divergences)
         self.unreplayable.extend(other.unreplayable)
         self.damaged.extend(other.damaged)
@@ -49,7 +49,7 @@ class ReplayFaults:
         return halt if self._observing else self.stop(halt)
 
     def take(self, error: Exception) -> None:
-        """A seam has failed."""
+        """Keep the error of a seam that has failed, and stop the agent."""
         if isinstance(error, UnreplayableRun):
             error.next_command = self._saying.of_run(error.next_command)
             self.unreplayable.append(error)
@@ -61,7 +61,7 @@ class ReplayFaults:
             self.stop(Halt(error.message))
 
     def stop(self, halt: Halt) -> Halt:
-        """Stop the agent; what stopped it first."""
+        """Stop the agent. Returns the halt that stopped it first."""
         first = self._gate.halted is None
         try:
             self._gate.halt(halt)
@@ -71,13 +71,13 @@ class ReplayFaults:
         return self._gate.halted or halt
 
     def unreadable(self, error: StoreError) -> Halt:
-        """The recording is damaged: stop here, and never substitute anything."""
+        """Stop the agent because the recording is damaged: nothing is ever substituted."""
         with self._gate.lock:
             self.damaged.append(error)
         return self.stop(Halt(error.message))
 
     def refuse(self, words: str) -> Halt:
-        """The agent tried to touch the world: stop it."""
+        """Stop the agent because it tried to touch the world."""
         return self.stop(Halt(f"refused while replaying: {words}"))
 
     def await_callers(self, recording: Recording) -> bool:

@@ -97,7 +97,7 @@ def replay_run(
     except ProgramGone as error:
         with open_store(store_url) as store:
             raise naming_the_option(error, store, run, url) from None
-    if project and (options.command or options.entry):  # a golden's own program, which lies in the project
+    if project and (options.command or options.entry):  # a golden's own command, whose program lies in the project
         start = replace(start, cwd=project)
     given = "".join(f"{turn}\n" for turn in turns) if is_traced(run) else ""
     how = partial(_replayed, url, run, options, project=around, starting=starting, given=given)
@@ -163,17 +163,17 @@ def changed_code(url: str, run: Run, moved: Tree | None) -> str:
 
 
 def sources_folder(store: Store, run: Run, moved: Tree | None) -> str:
-    """Today's folder of a run's source files, which are named relative to it. ``store``: has the run; the others as for
-    ``changed_code``."""
+    """Today's folder of a run's source files, which are named relative to it. ``store``: the store that has the run.
+    ``run``, ``moved``: As for ``changed_code``."""
     root = str(_revision_note(store, run).get("root") or run.entry.cwd)
     return root if moved is None else moved.moved(root)
 
 
 def _require_tools(store: Store, run: Run, options: Options) -> None:
-    """Names given with ``--through`` are of tools that the run has called.
+    """Require that names given with ``--through`` are names of tools that the run has called.
 
     Raises:
-        UsageError: One is not; says which there are.
+        UsageError: A name is not; the message lists the tools.
     """
     recording = store.open(run)
     for name in options.through:
@@ -210,7 +210,7 @@ def _replayed(
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
-    options = replace(options, patch="")  # it lies in the tree
+    options = replace(options, patch="")  # the tree has the patch already
     live = bool(options.live)
     again = not (options.save or live)
     process = ProcessToStart(
@@ -221,7 +221,7 @@ def _replayed(
 
 
 def _concluded(run: Run, left: ProcessEnd, *, inner: bool) -> Report:
-    """The report of a replay, with the end of its process, which only the parent sees."""
+    """The report of a replay, completed by the end of its process, which only the parent sees."""
     status = left.status
     text = left.report(
         f"the replay of {tail(run.id)}",

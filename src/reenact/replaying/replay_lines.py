@@ -1,4 +1,5 @@
-"""Telling: the two lines of a replay, and differences as data. A module that only reports a replay loads none."""
+"""Telling: the two lines of a replay, and differences as data. A module that only reports a replay need not load the
+replay itself."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from reenact.replaying.replay_report import EndDifference, Report, enforced
 
 FROZEN = "http tools models processes flags environment clock random"
 NOT_PROVEN = "order not proven at "
-"""How a sentence begins that doubts the order."""
+"""The beginning of a sentence that doubts the order."""
 NOT_THE_CODE = ", so the code need not have changed"
 """The addition to a message, unless it is known that the code has changed."""
 
@@ -37,7 +38,7 @@ def first_line(run: str, options: Options) -> str:
 
 
 def last_line(report: Report) -> str:
-    """Verdict, live calls made, what was matched, plumbing; fidelity and enforcement where they are not whole."""
+    """Verdict, live calls made, what was matched, plumbing; also fidelity and enforcement, where they are not whole."""
     counts = f"matched {report.matched} of {report.events}"
     if report.inside:
         counts += f", {report.inside} inside frozen calls"
@@ -102,13 +103,13 @@ def with_changed_code(report: Report, changed: str, onward: str = "") -> Report:
 
 
 def _by_code(data: Mapping[str, Any], onward: str) -> Mapping[str, Any]:
-    """A divergence as data, its cause the code's."""
+    """A divergence as data, with changed code as its cause."""
     shows = str(data["next"]).startswith("reenact show ")
     return {**data, "cause": data["by_code"] or data["cause"], "next": (shows and onward) or data["next"]}
 
 
 def exit_statuses(recorded: int | None, now: int) -> EndDifference | None:
-    """Whether the process ended as it did."""
+    """The difference in exit status, if the process ended in another way than recorded."""
     if recorded is None or recorded == now:
         return None
     return EndDifference(
@@ -138,7 +139,7 @@ def from_divergence(divergence: Divergence) -> EndDifference:
 
 
 def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:
-    """The inverse of ``from_divergence``'s data; ``message`` in place of its own, where given."""
+    """The inverse of ``from_divergence``'s data; ``message``, where given, replaces that of the data."""
     divergence = Divergence(
         message or data["message"],
         event=data["event"],

@@ -1,4 +1,4 @@
-"""Opening a replay: the session over one recording, by the rules it was recorded by."""
+"""Opening a replay: the session over one recording, by the rules with which it was recorded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reenact.seams.process_setting import variables_now
 if TYPE_CHECKING:
     from reenact.replaying.told_tools import ConversedSession
     from reenact.replaying.traced_session import TracedSession
-else:  # what was imported is replayed by them, and they read every protocol of models
+else:  # these read every protocol of models, and only imported runs need them
     ConversedSession = late("reenact.replaying.told_tools", "ConversedSession")
     TracedSession = late("reenact.replaying.traced_session", "TracedSession")
 
@@ -36,7 +36,7 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
     Args:
         recording: The run.
         options: The options.
-        tree: Its project's folder now, for a run from elsewhere.
+        tree: The project's folder now, for a run from elsewhere.
     """
     run = recording.run
     session = TracedSession if is_traced(run) else ConversedSession if is_imported(run) else ReplaySession
@@ -44,7 +44,8 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
 
 
 def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:
-    """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
+    """The session of the process that served a request, up to the number of deliveries before the request
+    (``deliveries``)."""
     run = recording.run
     return Preamble(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, deliveries)
 
@@ -55,7 +56,7 @@ def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> KnownCredentials:
-    """The present values of a run's credentials, with placeholders; empty where it was recorded without."""
+    """The present values of a run's credentials, with placeholders; empty where none were recorded."""
     removed = listed(run.capture.get(REMOVED))
     if RULE not in (run.capture.get("rules") or ()):
         return NONE.with_listed(removed) if removed else NONE

@@ -58,7 +58,8 @@ _HOOK = "audit hook (connections, processes, signals)"
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 REPORT_S = 60.0
-"""How long the end of such a process waits for a report that is being written: one of large values takes seconds."""
+"""How long the end of such a process waits for a report that is being written: a report with large values takes
+seconds."""
 
 
 class ReplayingProcess:
@@ -70,7 +71,7 @@ class ReplayingProcess:
     """
 
     _begins_today = "no scratch is permitted here, so the replay begins with the disk of today"
-    """Why files that the run has changed are in their present state, where they are."""
+    """Why the replay begins with the present state of files that the run has changed, if it does."""
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.instructions = instructions
@@ -110,7 +111,7 @@ class ReplayingProcess:
     def _begin_as_then(self) -> int:
         """Lay the run's files back in their earlier state, where writes go to scratch. Returns their number."""
         beginnings = [FilesBefore(self.recording, self._placed)]
-        if self._before is not None:  # the repeated start of the process around a request comes first
+        if self._before is not None:  # the process around a request starts first, and changes files
             beginnings.append(FilesBefore(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.suspects.amiss = lambda: [line for each in beginnings for line in each.lines()]
         if not self.isolation.scratch and self.isolation.copy is None:
@@ -123,7 +124,7 @@ class ReplayingProcess:
         return sum(each.lay(hides) for each in beginnings)
 
     def _placed(self, path: str) -> str:
-        """Where a path of the recorded project lies, or would lie, in the tree that is replayed."""
+        """The place that a path of the recorded project has, or would have, in the tree that is replayed."""
         tree, real = self._tree, os.path.realpath(path)
         if tree is None or not within(real, tree.root):
             return path
@@ -134,18 +135,18 @@ class ReplayingProcess:
         return isolated(self.instructions)
 
     def _reaches(self) -> Reaches | None:
-        """Finds file changes that would reach the world; None where they may."""
+        """The function that finds file changes which would reach the world; None where changes may reach it."""
         copy = self.isolation.copy
         made = MadeFiles() if copy is None else copy.made
         self._stack.callback(made.clear)
         return Reach(self.isolation, made, () if copy is None else (copy.folder,)).changed
 
     def _open(self) -> ReplaySession:
-        """The session that answers."""
+        """The session that answers the program."""
         return open_session(self.recording, self.options, self._tree)
 
     def _speech(self) -> Any:
-        """The listener to the written text."""
+        """The listener to the text that the program writes."""
         return Echo(self.recording, self.options.through)
 
     def start(self) -> None:
@@ -199,7 +200,7 @@ class ReplayingProcess:
         return open_preamble(self._recorded(before), self.options, int(known["deliveries"]), self._tree)
 
     def _folder(self) -> str:
-        """Where the program runs: declared files lie below it."""
+        """The folder in which the program runs: declared files lie below it."""
         cwd = self.recording.run.entry.cwd
         return self._tree.moved(cwd) if self._tree is not None else cwd
 
@@ -224,7 +225,7 @@ class ReplayingProcess:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The entry point is called: from now on what its lanes print is compared."""
+        """A scope around the call of the entry point, from which on the output of its lanes is compared."""
         self.session.on_printed = self._by_lanes.feed
         with stdout.watched():
             yield
@@ -240,7 +241,7 @@ class ReplayingProcess:
         self._leave(status)
 
     def _stopping(self) -> None:
-        """The replay has stopped: an agent that does not end by itself is ended."""
+        """End an agent that does not end by itself after the replay has stopped."""
         timer = threading.Timer(GRACE_S, self._end_it)
         timer.daemon = True
         with lanes.inside(None):
@@ -251,8 +252,8 @@ class ReplayingProcess:
         self._leave(1)
 
     def finish(self) -> None:
-        """The program has ended: compare what it left, and write the report. Runs once. Another thread that calls it
-        waits, because that thread may be about to end the process."""
+        """Compare the results of the program that has ended, and write the report. Runs once. Another thread that calls
+        it waits, because that thread may be about to end the process."""
         if os.getpid() != self._pid or not self._lock.acquire(timeout=REPORT_S):
             return
         try:
@@ -266,7 +267,7 @@ class ReplayingProcess:
             self._lock.release()
 
     def _finish(self) -> None:
-        """Compare what the program left, and write the report."""
+        """Compare the results of the program, and write the report."""
         self._speak_last()
         stdio.flush()
         self._stack.close()
@@ -284,7 +285,7 @@ class ReplayingProcess:
             elif run.entry.kind == "command":
                 self._judge_stop()
                 differences.extend(outputs_differ(self._outputs, self.session.output_cleaned))
-            else:  # a run inside a process owns no standard streams: what its lanes printed is compared
+            else:  # a run inside a process owns no standard streams: the output of its lanes is compared
                 differences.extend(self._by_lanes.end())
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
@@ -301,7 +302,7 @@ class ReplayingProcess:
         report = replace(report, output=self.output, raised=ended, remarks=(*report.remarks, *forgiven, *remarks))
         if self._player is not None and report.exit_code:
             report = replace(report, remarks=(*report.remarks, *self._player.suspects()))
-        if report.exit_code and not self.session.faults.divergences:  # a divergence names them itself
+        if report.exit_code and not self.session.faults.divergences:  # a divergence names these paths itself
             report = replace(report, remarks=(*report.remarks, *self.session.suspects.amiss()))
         if self.options.save:
             said = AgentOutput(self._kept_output, self.output)
@@ -319,17 +320,17 @@ class ReplayingProcess:
         )
 
     def _joined(self, before: Preamble) -> None:
-        """A stop of the process around the request stops the request."""
+        """Take in the faults of the process around the request: a stop of the process stops the request."""
         before.close()
         session = self.session
         session.faults.extend(before.faults)
         served = self._player is not None and self._player.played
-        interrupted = isinstance(self._error, KeyboardInterrupt)  # which the report says by itself
+        interrupted = isinstance(self._error, KeyboardInterrupt)  # the report says this by itself
         if not (served or interrupted or session.faults):
             session.faults.unreplayable.append(never_served(session.run))
 
     def _leave_result(self, report: dict[str, Any]) -> None:
-        """Leave the report for who began this process, who finds all of it or nothing."""
+        """Leave the report for the process that began this one, which finds the whole report or nothing."""
         path = self._place / "result"
         temporary = path.with_suffix(".part")
         temporary.write_text(json.dumps(report, default=str), encoding="utf-8")
@@ -338,11 +339,12 @@ class ReplayingProcess:
 
 
 def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
-    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened.
+    """Take this process's network away and put its files behind scratch, as far as the system permits. Called before
+    any file is opened.
 
     Args:
         instructions: The parent's instructions.
-        network: Why it keeps its network; empty where it does not.
+        network: Why the process keeps its network; empty where it does not.
     """
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
@@ -370,7 +372,7 @@ def _kept(instructions: dict[str, Any]) -> list[str]:
 
 
 def _quiet_halts() -> None:
-    """A halt that reaches the top is our own: the report tells of it, not a traceback."""
+    """Print no traceback for a halt that reaches the top: it is our own, and the report tells of it."""
     before = sys.excepthook
     before_thread = threading.excepthook
 
@@ -405,7 +407,7 @@ def begin(instructions: dict[str, Any]) -> None:
 
 
 def start(process: ReplayingProcess) -> None:
-    """Let it answer, as what this process was begun for."""
+    """Let this process answer from now on, as the replay that it was begun for."""
     global _process
     process.start()
     _process = process

@@ -28,13 +28,13 @@ def enforced(names: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EndDifference:
-    """One way in which a replay ended otherwise than the recording.
+    """One difference between the end of a replay and that of the recording.
 
     Attributes:
         what: ``divergence``, ``stdout``, ``stderr``, ``exit status``, ``file``, ``unused``, ``unread``.
-        text: In words, for people.
-        event: The recorded event it is about, if any.
-        data: The same as data.
+        text: The difference in words, for people.
+        event: The recorded event of the difference, if any.
+        data: The difference as data.
     """
 
     what: str

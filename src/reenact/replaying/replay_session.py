@@ -76,7 +76,7 @@ class ReplaySession:
     asked = 0
     """How many calls went live, because they were allowed to."""
     ask: Callable[[Miss, Lane, Call], Live | None] | None = None
-    """Has a call performed that has no recording, where it may be; None: nothing may go live."""
+    """Performs a call that has no recorded answer, if the call may go live; None: nothing may go live."""
     arguments: bytes | None = None
     """Encoded arguments with which the entry point is called in place of the recorded ones."""
 
@@ -100,7 +100,7 @@ class ReplaySession:
         self.states.noticed = self._noticed
         self.output_cleaned = redactor.printed
         self.said = redactor.text
-        """A text of today as the recording would have it: without credentials."""
+        """Gives a text of today as the recording would have it: without credentials."""
         lanes.call_by(redactor.naming, self.fault)
         self._lanes: dict[str, Lane] = {}
         self.frozen_scopes = FrozenScopes()
@@ -111,14 +111,14 @@ class ReplaySession:
         self._passed: set[int] = set()
         self.chains = Chains()
         self.served = self.chains.add
-        """Told of something recorded that has been handed over."""
+        """Called with each recorded part of a call that has been handed over."""
         self.appear: Callable[[str], object] = lambda path: None
         """Called with a file that exists from now on, because its recorded maker is answered without running."""
         self.matches: list[tuple[int, str, int]] = []
         self.schedule = self._make_schedule()
         self.gate = self.schedule.gate
         self.faults = ReplayFaults(self.gate, self.saying, observing=self.observing)
-        self.lock = self.gate.lock  # one lock for both: calls that take turns, and the watch
+        self.lock = self.gate.lock  # one lock for the calls that take turns, and for the watch
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self._prepare(self.schedule)
         self.suspects = Suspects(recording, self.said, self.tally, self.schedule)
@@ -181,7 +181,7 @@ class ReplaySession:
                 found = self.renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
                 path = lane.path
             elif type(found) is Match and found.event.fidelity is not Fidelity.EXACT:
-                self.redactor.call(replace(call, body=b""))  # what its head holds may be printed later
+                self.redactor.call(replace(call, body=b""))  # values in its head may be printed later
             if type(found) is Match:
                 self._count(found, path)
                 if self.options.save:
@@ -199,12 +199,12 @@ class ReplaySession:
             if self.observing:  # the call is made, although its body may wait for a missing answer
                 self._passed.add(event.number)
             return RerunCall(self, lane, event, scope)
-        here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
+        here = lane.skip_scope(call.name)  # the scope is counted, even if it had another name in the recording
         self.frozen_scopes.add(then or here)
         return FrozenCall(self, lane, event)
 
     def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
-        """Telemetry: the recorded answer, or that all is well."""
+        """The answer to exported telemetry: the recorded one, or a made-up success."""
         with self.lock:
             event = self.exports.recorded(lane.path, endpoint)
             if event is None:
@@ -225,7 +225,7 @@ class ReplaySession:
             if not call.observed:
                 return UnansweredCall(self, lane)
             if stops_at(self.run, lane.path, cleaned, self.rules):
-                UnansweredCall(self, lane).outcome().wait()  # its body, the agent's own code, did not run
+                UnansweredCall(self, lane).outcome().wait()  # the call's body, the agent's own code, did not run
             return UnrecordedCall(lane.scope(call.name, -1))
         halt = self.diverged(missed())
         if not self.observing:
@@ -236,7 +236,7 @@ class ReplaySession:
         return UnansweredCall(self, lane)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
-        """The recorded read, or one that goes on from it."""
+        """The recorded read, or a value that goes on from the last recorded one."""
         if self.gate.halted is not None:
             raise self.gate.halted
         if self.schedule.awaits_signal():
@@ -244,15 +244,15 @@ class ReplaySession:
         return self.ambience.read(lane, source, fresh)
 
     def unrecorded(self, source: str, fresh: Any) -> Any:
-        """Clocks show the time of the last delivery."""
+        """The time of the last delivery, which all clocks show."""
         return self.ambience.clock(source, fresh)
 
     def effect(self, lane: Lane) -> bytes:
-        """The recorded identity of the write under way: its body runs because it was opened."""
+        """The recorded identity of the write under way, whose body runs only if it was opened."""
         return bytes(self.ambient(lane, EFFECT, b""))
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""
+        """Keep remarks of a seam about the replay itself; the agent's notes are in the recording already."""
         self.suspects.note(key, value)
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
@@ -260,7 +260,7 @@ class ReplaySession:
         self.states.compare(event, phase, slots)
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """As it was recorded, for every present declaration."""
+        """The lists that were declared when the run was recorded, whatever is declared now."""
         return self.states.growing(step, declared)
 
     def _compares_states(self) -> bool:
@@ -272,7 +272,7 @@ class ReplaySession:
         changes = (self.run.environment.get("restated") or {}).get(str(event))
         if not changes:
             return None
-        self.states.growth.finish(f"the start of step {event}")  # what lists hold is changed by us, not by the agent
+        self.states.growth.finish(f"the start of step {event}")  # we change the contents of lists here, not the agent
         return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
@@ -280,11 +280,11 @@ class ReplaySession:
         self.on_printed(stream, data)
 
     def gap(self, what: str, place: str) -> None:
-        """Count what escapes."""
+        """Count an escape."""
         self.tally.escaped(what, place)
 
     def fault(self, error: Exception) -> bool:
-        """A seam failed: the replay cannot go on."""
+        """Keep the error of a seam that failed: the replay cannot go on."""
         if isinstance(error, Divergence):
             self.diverged(error)
         else:
@@ -316,11 +316,11 @@ class ReplaySession:
             raise self.faults.unreadable(error) from error
 
     def read_past(self, event: Event) -> object:
-        """Reading on is a divergence."""
+        """Keep a divergence: the recorded reader read no further."""
         raise self.diverged(words.read_past(event, self.saying.next(event.number)))
 
     def read_less(self, event: Event) -> None:
-        """Kept for the verdict; how far the reader of an imported answer had read is not known."""
+        """Note this for the verdict, except for an imported answer, of which it is not known how far it was read."""
         if not is_imported(self.run):
             self.tally.unread.append(event.number)
 
@@ -342,23 +342,24 @@ class ReplaySession:
     # --- divergence --------------------------------------------------------------------------------------------
 
     def diverged(self, divergence: Divergence) -> Halt:
-        """Keep it and stop the agent; when observing, keep it and go on."""
+        """Keep a divergence and stop the agent; when observing, keep it and go on."""
         self.suspects.explain(divergence, waiting_place() if self.gate.blocked_us >= 0 else None)
         return self.faults.diverged(divergence)
 
     def _noticed(self, divergence: Divergence) -> None:
-        """The agent's own code has another result: stop it; in an observing replay, let it go on with that result."""
+        """Stop the agent, whose own code has another result; in an observing replay, let it go on with that result."""
         halt = self.diverged(divergence)
         if not self.observing:
             raise halt
 
     def _is_missed(self, delivery: Delivery) -> bool:
-        """Whether a missing call is a divergence: no other call took its place, it is not reported, and no plumbing."""
+        """Whether a missing call is a divergence: no other call took its place, it is not reported yet, and it is no
+        plumbing."""
         number = delivery.tag.number
         return number not in self._passed and not is_plumbing(self.recording.event(number).call)
 
     def _unawaited(self, delivery: Delivery) -> None:
-        """A recorded answer is due, and no strand waits for it (gate locked)."""
+        """Keep a divergence if a recorded answer is due and no strand waits for it. The gate is locked."""
         if not self._is_missed(delivery):
             return
         event = self.recording.event(delivery.tag.number)
@@ -369,7 +370,7 @@ class ReplaySession:
         self.diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number), node))
 
     def _at_the_end(self) -> None:
-        """Everything waits for deliveries that never come."""
+        """End the replay: everything waits for deliveries that never come."""
         if self.faults.await_callers(self.recording):
             return
         if self.observing and self.faults.divergences:
@@ -424,15 +425,16 @@ class ReplaySession:
         return lanes.inside(self.root)
 
     def close(self) -> None:
-        """The agent has ended: prove its lists, and release all waiters."""
-        with suppress(Halt):  # it is noted
+        """Prove the agent's lists after it has ended, and release all waiters."""
+        with suppress(Halt):  # the error is noted
             self.states.growth.finish("the end of the run")
         self.closed = True
         self.gate.halt(self.gate.halted or Halt("the replay has ended"))
         release(self.gate)
 
     def unused(self) -> list[Event]:
-        """Recorded calls that the agent did not make; none where the recording is damaged there, which is noted."""
+        """Recorded calls that the agent did not make; empty if the recording of these calls is damaged, which is
+        noted."""
         try:
             return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.schedule.cut_short)
         except StoreError as error:

@@ -22,14 +22,14 @@ class Tally:
     reordered: int = 0
     moved: int = 0
     renamed: int = 0
-    """Strands whose functions have other names now."""
+    """The number of strands whose functions have other names now."""
     redacted: int = 0
     fidelity: Fidelity = Fidelity.EXACT
     unread: list[int] = field(default_factory=list)
     gaps: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     states_unproven: list[int] = field(default_factory=list)
-    """Steps whose recorded state is not known to have been so: it was not compared."""
+    """Steps whose recorded state is not proven, and was not compared."""
     signals: set[int] = field(default_factory=set)
     """The signals whose handlers ran inside frozen calls, and do not run again."""
     set_now: dict[str, str] = field(default_factory=dict)
@@ -39,10 +39,10 @@ class Tally:
     """Tools answered from the recording whose arguments were too large to be searched for changes."""
 
     def count(self, event: Event, how: str, through: Collection[str]) -> None:
-        """A call was matched with a recorded one.
+        """Count a call that was matched with a recorded one.
 
         Args:
-            event: That one.
+            event: The recorded call.
             how: ``exact``, ``reordered``, or another way in which it has moved.
             through: Names of the tools that run again.
         """
@@ -68,12 +68,12 @@ class Tally:
             self.unchecked[event.name] = ", ".join(unchecked)
 
     def escaped(self, what: str, place: str) -> None:
-        """Something got past the seams."""
+        """Count an escape: contact that no seam answers."""
         name = f"{what}: {place}"
         self.gaps[name] = self.gaps.get(name, 0) + 1
 
     def used_as_set(self, name: str) -> None:
-        """A variable that was not set when the run was recorded is set now."""
+        """Note that a variable is set now that was not set when the run was recorded."""
         self.set_now[name] = f"the variable {name}, which was not set when it was recorded, is used as it is now"
 
     def suspects(self) -> list[str]:
@@ -94,16 +94,16 @@ class Chains:
         self._lanes: dict[str, Any] = {}
 
     def add(self, event: Event, part: int, data: bytes) -> None:
-        """Something recorded has been handed over; two lanes may say so at the same time."""
+        """Add a recorded part of a call that has been handed over. Two lanes may call this at the same time."""
         chain = self._lanes.get(event.lane)
         if chain is None:
             chain = self._lanes.setdefault(event.lane, hashlib.blake2b(event.lane.encode(), digest_size=16))
         if is_large(data) or len(data) >= LARGE:
             data = _digest(data)
-        chain.update(b"%d %d %d\n%b" % (event.number, part, len(data), data))  # in one piece: it needs no lock
+        chain.update(b"%d %d %d\n%b" % (event.number, part, len(data), data))  # one update needs no lock
 
     def digest(self) -> str:
-        """One digest over all of them: the lanes by path."""
+        """One digest over all chains, in the order of the lanes' paths."""
         whole = hashlib.blake2b(digest_size=16)
         for path in sorted(self._lanes):
             whole.update(self._lanes[path].digest())

@@ -23,7 +23,7 @@ class Contact:
 
     Attributes:
         refused: The refused contacts, with the place in the agent's code.
-        live_calls: The contacts that were made all the same.
+        live_calls: The contacts that were made in spite of that.
         enforcement: The means that kept the replay from the world.
     """
 
@@ -120,7 +120,7 @@ def _handled_within(number: int) -> str:
 
 
 def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int:
-    """The highest that applies."""
+    """The highest exit code that applies."""
     if contact.refused or contact.live_calls:
         return 5
     if session.faults.damaged:

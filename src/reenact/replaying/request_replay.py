@@ -45,7 +45,7 @@ else:
     Exchange = late("reenact.seams.servers.served_exchange", "Exchange")
 
 _WARM_S = 10.0
-"""How long the server's own work may take until the server is where it was when the request came."""
+"""How long the server's own work may take until the server is in the state in which the request came."""
 _LOOK_S = 0.002
 
 
@@ -54,14 +54,14 @@ class PreambleSchedule(RecordedSchedule):
     missing: answers that the server's own tasks fetch for the request come at once, and their timers do not fire."""
 
     rests: Callable[[Waiter], bool] = staticmethod(lambda waiter: False)
-    """Which answers are for later than the request."""
+    """Whether an answer belongs to a time after the request."""
 
     def _after_recording(self, at: Standstill) -> Waiter | None:
         awaited = (w for w in at.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
         return next((w for w in awaited if not self.rests(w)), None)
 
     def stalled(self, waited_us: int) -> None:
-        """A server that waits for requests has not ended, nor has one that waits by means of its own."""
+        """Do nothing: a server that waits for requests, or in a wait of its own, has not ended."""
 
     silent = stalled
 
@@ -90,20 +90,20 @@ class Preamble(ReplaySession):
         return schedule
 
     def _for_later(self, waiter: Waiter) -> bool:
-        """The server shuts down when no request is left."""
+        """Whether an answer belongs to the shutdown of the server, which comes when no request is left."""
         return waiter.tag.kind == "e" and self.recording.event(waiter.tag.number).name == LIFESPAN
 
     @property
     def warm(self) -> bool:
-        """Whether the process is where it was when the request came."""
+        """Whether the process is in the state in which the request came."""
         return self.gate.halted is not None or self.schedule.order.head is None
 
 
 class PlayerProcess(Protocol):
-    """The part of its process that a player needs."""
+    """The part of the replaying process that a player needs."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """The output of the request's lanes is compared."""
+        """A scope in which the output of the request's lanes is compared."""
 
     def finish(self) -> None:
         """Write the report."""
@@ -135,30 +135,30 @@ class Stage:
         self._broken_off = int(capture["broken_off"]) if "broken_off" in capture else last
 
     def serving(self) -> None:
-        """As while recording."""
+        """Note that the server has begun to serve, as in a recording."""
         self._rounds += 1
         lanes.forget_fallback()
 
     def interrupted(self) -> None:
-        """As while recording."""
+        """Do nothing: the recording has the interrupt."""
 
     def has_no_client(self) -> bool:
-        """No request is served."""
+        """True: no request is served."""
         return True
 
     def ignores(self, method: str, path: str) -> bool:
-        """No request is served, and none is ignored."""
+        """False: no request is served, so none is ignored."""
         return False
 
     def request(self, scope: Mapping[str, Any]) -> None:
-        """No request is served."""
+        """None: no request is served."""
 
     def stopped_by(self) -> int:
         """The signal that stopped the recorded server; 0 where none did."""
         return max(0, -self._recorded_end)
 
     def ending(self, number: int) -> None:
-        """The signal would end the process past every handler."""
+        """Write the report, because the signal is about to end the process and no handler will run."""
         self._process.finish()
 
     def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]]:
@@ -166,15 +166,16 @@ class Stage:
         return self._play
 
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
-        """There is nothing to send."""
+        """Send nothing: there is no request."""
 
     def performer(self) -> Callable[[Any], None]:
         """The function that plays a WSGI application."""
         return self._perform
 
     def _perform(self, application: Any) -> None:
-        """There is nothing to send. A program that handles one request after the other goes through the recorded number
-        of rounds. An interrupt that ended a round comes there: as the recorded signal, if one was recorded."""
+        """Send nothing: there is no request. A program that handles one request after the other goes through the
+        recorded number of rounds. An interrupt that ended a round comes in that round: as the recorded signal, if one
+        was recorded."""
         if self._rounds != self._broken_off:
             return
         if self._schedule.signals_later(signal.SIGINT):
@@ -206,11 +207,12 @@ class RequestPlayer(Stage):
         self._round = int(session.run.capture["preamble"].get("round") or 1)
 
     def has_no_client(self) -> bool:
-        """Earlier rounds than the request's pass without a client, so that the program does its work between them."""
+        """Whether this round has no client. The rounds before the request's have none, so that the program does its
+        work between them."""
         return self._rounds < self._round
 
     def suspects(self) -> list[str]:
-        """Why the request alone may go differently, where it does."""
+        """Why a replay of the request alone may differ."""
         found = []
         before = int(self._session.run.capture["preamble"].get("served") or 1) - 1
         if before:
@@ -232,7 +234,7 @@ class RequestPlayer(Stage):
             status = 1
         except cancelled():
             status = 1
-        except Exception as error:  # as the application raised it then; whether it did is compared
+        except Exception as error:  # perhaps the recorded error: this is compared later
             self.error = error
         self._process.leave(status)
 
@@ -254,7 +256,7 @@ class RequestPlayer(Stage):
                 self._answered(application, environ, exchange)
         except Halt:
             status = 1
-        except Exception as error:  # as the application raised it then; whether it did is compared
+        except Exception as error:  # perhaps the recorded error: this is compared later
             self.error = error
         self._process.leave(status)
 
@@ -276,7 +278,7 @@ class RequestPlayer(Stage):
         exchange.over(None)
 
     async def _warmed(self) -> None:
-        """Wait until the server's own tasks have done what they had done."""
+        """Wait until the server's own tasks have done the work that they had done before the request."""
         loop = lanes.running_loop()
         end = loop.time() + _WARM_S
         while not self._before.warm and loop.time() < end:
@@ -325,12 +327,12 @@ class RequestPlayer(Stage):
 
 
 async def _nothing() -> Any:
-    """Messages come from the recording."""
+    """Stop the agent: all messages come from the recording."""
     raise Halt("nothing arrives in a replay")
 
 
 async def _nowhere(_message: Any) -> None:
-    """The response has no reader."""
+    """Drop the response: it has no reader."""
 
 
 def never_served(run: Run) -> UnreplayableRun:

@@ -35,7 +35,8 @@ class ResultComparison:
         self._saying = saying
 
     def outcome(self, event: Event, outcome: Value | Failure) -> tuple[Value | Failure, Divergence | None]:
-        """A body that ran again: its outcome without credentials, and the difference, if there is one."""
+        """The outcome of a body that ran again, without credentials, and its difference from the recording, if there is
+        one."""
         recorded = event.outcome
         if isinstance(recorded, Value):
             body = body_or_size(self._recording, event.answer)
@@ -54,13 +55,14 @@ class ResultComparison:
         return now, words.result_differs(event, was, body, now, self._saying.next(event.number))
 
     def _withheld(self, event: Event, outcome: Value | Failure) -> Divergence | None:
-        """The difference to a value of which size and digest are kept: the bytes are the same, or it is another."""
+        """The difference from a value of which only size and digest are kept: whether the bytes are the same is all
+        that is known."""
         if isinstance(outcome, Value) and self._recording.holds(event.answer, outcome.body):
             return None
         return long_values.differs(event, outcome, self._saying.next(event.number))
 
     def state(self, event: int, phase: str, slots: Mapping[str, bytes]) -> Iterator[Divergence]:
-        """The parts of a step's state that are not the recorded ones."""
+        """The differences of the parts of a step's state from the recorded parts."""
         recorded = self._recording.checkpoint_slots(event, phase)
         if recorded is None or dict(recorded) == dict(slots):
             return

@@ -1,4 +1,4 @@
-"""Results compared: output as it is printed, exit status and declared files at the end."""
+"""Results compared: the output while it is printed, and exit status and declared files at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Output:
         recorded: Gives the recorded bytes from the start, a piece at a time.
 
     Attributes:
-        difference: The first one; None while there is none.
+        difference: The first difference; None while there is none.
         forgiven: The parts that the rules took out for both sides to agree, in words.
     """
 
@@ -41,11 +41,11 @@ class Output:
         self.forgiven = ""
 
     def stop(self) -> None:
-        """From here on nothing is compared."""
+        """Compare nothing from now on."""
         self._stopped = True
 
     def feed(self, data: bytes) -> None:
-        """The agent printed ``data``."""
+        """Compare ``data``, which the agent has printed."""
         if self._stopped:
             return
         if len(self._kept) <= _KEPT:
@@ -53,7 +53,7 @@ class Output:
         self._compare(data)
 
     def end(self) -> None:
-        """The agent has ended: whether it printed all that was recorded, and nothing else."""
+        """Compare the end of the output: the agent must have printed all that was recorded."""
         if self.difference is None and not self._stopped:
             left = self._rest or next((piece for piece in self._recorded if piece), b"")
             if left:
@@ -66,7 +66,7 @@ class Output:
 
     @property
     def is_open(self) -> bool:
-        """Whether it differs, and is short enough to be compared once more."""
+        """Whether the output differs, and is short enough to be compared once more."""
         return self.difference is not None and len(self._kept) <= _KEPT
 
     @property
@@ -76,7 +76,7 @@ class Output:
 
     def judge(self, recorded: bytes, now: bytes) -> None:
         """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normal_output``. A
-        difference is shown in these forms, so that nothing is shown that the recording does not hold."""
+        difference is shown as the cleaned sides have it, so that nothing is shown that the recording does not hold."""
         if recorded == now:
             self.difference = None
         elif (bare := normalised(recorded)).data == normalised(now).data:
@@ -121,7 +121,7 @@ class Output:
 
 
 def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -> list[EndDifference]:
-    """The agent has ended: how its output differs.
+    """The differences of the output after the agent has ended.
 
     If bytes differ, both sides are compared once more, with every credential and every stand-in of one replaced by a
     constant. A credential on one stream counts as a credential on the other as well.
@@ -145,7 +145,8 @@ def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -
 
 
 def learn(outputs: Sequence[Output], cleaned: _Cleaned | None) -> None:
-    """The output of a stopped agent is not compared. Still, values that it named as credentials must not be shown."""
+    """Learn credentials from the output of a stopped agent. This output is not compared, but values that it names as
+    credentials must not be shown."""
     texts = [each.now for each in outputs if each.difference is not None]
     if texts and cleaned is not None:
         cleaned(texts)
@@ -178,23 +179,23 @@ class LaneOutput:
             self.remarks = ("output not compared: it was not recorded",)
 
     def feed(self, stream: int, data: bytes) -> None:
-        """A lane printed."""
+        """Compare a text that a lane has printed."""
         if self._outputs and stream in (1, 2):
             self._outputs[stream - 1].feed(data)
 
     def learn(self) -> None:
-        """See ``learn``."""
+        """See the function ``learn``."""
         learn(self._outputs, self._cleaned)
 
     def end(self) -> list[EndDifference]:
-        """The entry point has ended: how its output differs."""
+        """The differences of the output after the entry point has ended."""
         found = outputs_differ(self._outputs, self._cleaned)
         self.remarks += tuple(output.forgiven for output in self._outputs if output.forgiven)
         return found
 
 
 def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[EndDifference]:
-    """How declared files differ."""
+    """The differences of declared files."""
     for name in sorted({*recorded, *now}):
         was, digest = recorded.get(name), now.get(name)
         if was != digest:

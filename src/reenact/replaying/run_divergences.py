@@ -46,14 +46,15 @@ class RunDivergences:
         return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
 
     def of_run(self, command: str) -> str:
-        """The command with this run's id: code that decodes a value knows no run, and names the last one."""
+        """The command with this run's id. Code that decodes a value knows no run, and its command names the last
+        run."""
         return " ".join(tail(self._run.id) if word == "@" else word for word in command.split(" "))
 
     def cannot_go_on(
         self, note: Callable[[Exception], object], message: str, *, cause: str, next_command: str = ""
     ) -> ForkError:
         """The error for a resource that was answered from the recording and cannot go on live, after ``note`` was told.
-        The default next command is a fork from the start, which makes it again."""
+        The default next command is a fork from the start, which makes the resource again."""
         if not next_command:
             cause += "; a fork from the first event on makes it again"
             next_command = f"reenact fork {tail(self._run.id)}:0 --live all --dry-run"
@@ -62,7 +63,7 @@ class RunDivergences:
         return error
 
     def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
-        """A call in the lane at ``path`` that no recorded one answers."""
+        """The divergence for a call in the lane at ``path`` that no recorded call answers."""
         nearest = miss.nearest
         next_command = self._opening(call, path) or self.next(nearest.number if nearest is not None else None)
         if miss.reason == "renamed":
@@ -72,20 +73,22 @@ class RunDivergences:
         if nearest is None or miss.reason == "added":
             return words.added(call, path, next_command, imported=is_imported(self._run))
         body = self._tape.body(nearest)
-        if ignore := self._rules.ignore:  # parts that are not compared are not the difference
+        if ignore := self._rules.ignore:  # the difference must not be in parts that are not compared
             call = replace(call, body=canonical_body(call.body, call.media, ignore))
             body = canonical_body(body, nearest.call.media, ignore)
         say = words.output_differs if call.kind is nearest.call.kind is Kind.OUTPUT else words.changed
         return say(nearest, body, call, next_command)
 
     def _opening(self, call: Call, path: str) -> str:
-        """The replay in which a tool may make unrecorded calls; empty if no tool makes this one, or it writes."""
+        """The command of a replay in which a tool may make unrecorded calls; empty if no tool makes this call, or the
+        tool writes."""
         tools = (name for name in self._through if f">{name}#" in path and call.effect is Effect.READ)
         return next((f"reenact replay {tail(self._run.id)} --live {quote(name)}" for name in tools), "")
 
 
 def waiting_place() -> str | None:
-    """``file:line`` of the agent's code that the main thread is in; None where it is in none. For any thread."""
+    """``file:line`` of the agent's code that the main thread is in; None where it is in none. May be called from any
+    thread."""
     frame: Any = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None and not is_agents(frame.f_code.co_filename):
         frame = frame.f_back
@@ -97,7 +100,7 @@ def no_caller_comes(run: Run, place: str) -> UnreplayableRun:
 
     Args:
         run: The run.
-        place: The place where it accepts them, or waits.
+        place: The place where the program accepts connections, or waits.
     """
     return UnreplayableRun(
         f"the program waits at {place} for a connection, and what comes over those that it accepts was not recorded",

@@ -36,9 +36,9 @@ class Copy:
     """The changed files, and their places.
 
     Args:
-        folder: An empty folder of ours for them.
+        folder: An empty folder of ours for the changed files.
         keep: Folders that are not covered, because we write there ourselves; ``folder`` lies below one of them.
-        made: Temporary files, which may be made for good, and are taken away at the end.
+        made: Temporary files, which may be made on the disk itself, and are removed at the end.
         refuse: Called with a path that cannot be changed in scratch; raises if that would reach the world.
     """
 
@@ -51,7 +51,7 @@ class Copy:
         self._refuse = refuse
         self._count = 0
         self.cwd = ""
-        """Where the program is, if the system knows that by another name."""
+        """The program's working directory by its own name, if the system knows another name for it."""
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -104,33 +104,34 @@ class Copy:
         return None
 
     def hides(self, place: str) -> bool:
-        """Whether changes of a path are made here."""
+        """Whether changes of a path are made in scratch."""
         return not any(within(place, each) for each in self._keep)
 
-    # --- changing: all of it is done while the lock is held ---------------------------------------------------------
+    # --- changing: the lock is held in all of these functions ---------------------------------------------------------
 
     def target(self, text: str, *, last: bool, makes: bool = False) -> Spot | None:
-        """The place for a change; None where it may be made for good: a device, a path of ours, a temporary file.
+        """The place for a change; None where the change may be made on the disk itself: a device, a path of ours, a
+        temporary file.
 
         Args:
             text: The path.
             last: Whether a link at its end is followed.
-            makes: Whether it may be made.
+            makes: Whether the change may make the path.
         """
         spot = self.spot(text, last=last)
         if spot.is_the_systems:
-            self._refuse(spot.name)  # but for a device
+            self._refuse(spot.name)  # this allows a device
         return None if self.stays(spot) or (makes and self._takes(spot)) else spot
 
     def stays(self, spot: Spot) -> bool:
-        """Whether a path is none of the scratch's."""
+        """Whether changes of a path are not made in scratch."""
         name = spot.name
         if spot.is_the_systems or not self.hides(name):
             return True
         return not spot.said and self.made.holds(name)
 
     def _takes(self, spot: Spot) -> bool:
-        """Whether a path is made for good, and taken away at the end."""
+        """Whether a path is made on the disk itself, and removed at the end."""
         return spot.about is None and not spot.said and self.made.takes(spot.name)
 
     def _may(self, place: LayerPlace | None, what: int) -> None:
@@ -157,30 +158,30 @@ class Copy:
         return f"{self.folder}/{self._count}"
 
     def put(self, spot: Spot, path: str) -> None:
-        """A path lies there from now on."""
+        """Set the place where a path lies from now on."""
         if os.path.dirname(path) == self.folder:
             self.layers.put(spot.parts, LayerPlace(path, True))
-        if spot.parts[-1].endswith(".py"):  # the interpreter asks when the folder was changed, and that it was not
+        if spot.parts[-1].endswith(".py"):  # an import looks for a change of the folder on disk, which has none
             finder = sys.path_importer_cache.get(os.path.dirname(spot.name))
             if finder is not None and hasattr(finder, "invalidate_caches"):
                 finder.invalidate_caches()
 
     def to_open(self, spot: Spot, flags: int) -> str:
-        """Where to open what is about to be written."""
+        """The place at which to open a file that is about to be written."""
         if spot.about is None or spot.place is None:
             if not flags & os.O_CREAT:
                 raise error(errno.ENOENT)
             return self.fresh(spot)
         mode = spot.about.st_mode
         if spot.place.own or not flags & _CHANGES or flags & _NEW == _NEW or stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
-            return spot.place.path  # for a folder, and for an existing path, it only fails
+            return spot.place.path  # opening only reads, or fails for a folder or an existing path
         if not stat.S_ISREG(mode):
             self._refuse(spot.name)
         self._may(spot.place, os.W_OK)
         return self.copied(spot, content=not flags & os.O_TRUNC)
 
     def to_change(self, spot: Spot, *, owned: bool) -> str:
-        """The place at which to change an existing file. ``owned``: only its owner may."""
+        """The place at which to change an existing file. ``owned``: only the file's owner may change it."""
         if spot.about is None or spot.place is None:
             raise error(errno.ENOENT)
         if spot.place.own:
@@ -219,7 +220,7 @@ class Copy:
     def _filled(self, path: str, source: str, spot: Spot) -> None:
         try:
             read = _open(source, os.O_RDONLY | os.O_CLOEXEC)
-        except PermissionError:  # it may be written and not read
+        except PermissionError:  # the user may write the file, and not read it
             self._refuse(spot.name)
             raise
         write = _open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -227,7 +228,7 @@ class Copy:
             shutil.copyfileobj(from_, to, 1 << 20)
 
     def let_go(self, spot: Spot, *, folder: bool, slash: bool = False) -> None:
-        """A path is gone. ``slash``: the path was written with a slash at its end."""
+        """Remove a path. ``slash``: the path was written with a slash at its end."""
         if not spot.parts:
             raise error(errno.EBUSY)
         if spot.about is None or spot.place is None:
@@ -249,7 +250,8 @@ class Copy:
                 (_rmdir if spot.is_folder else _unlink)(spot.place.path)
 
     def move(self, source: Spot, target: Spot, *, slash: bool = False) -> None:
-        """Move a path to another one, and replace that. ``slash``: one of them was written with one at its end."""
+        """Move a path to another one, which it replaces. ``slash``: one of the paths was written with a slash at its
+        end."""
         if source.about is None:
             raise error(errno.ENOENT)
         there = target.about
@@ -276,7 +278,7 @@ class Copy:
             self.cwd = target.name + here[len(source.name) :]
 
     def taken_in(self, source: Spot, target: Spot, move: Callable[..., Any]) -> None:
-        """A temporary file goes where the program's files are."""
+        """Move a temporary file to the program's own files, in scratch."""
         if source.about is None or source.place is None:
             raise error(errno.ENOENT)
         if not self.made.holds(source.name):
@@ -291,7 +293,7 @@ class Copy:
         self.layers.put(target.parts, LayerPlace(path, True))
 
     def linked(self, source: Spot, target: Spot) -> None:
-        """A second name for a file."""
+        """Make a second name for a file."""
         if source.about is None or source.place is None:
             raise error(errno.ENOENT)
         if target.about is not None:

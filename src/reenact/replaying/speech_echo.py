@@ -77,7 +77,7 @@ class Echo:
         return False
 
     def end(self) -> None:
-        """The program has ended: write what its calls wrote last."""
+        """Write the last output of the program's calls, after the program has ended."""
         with self._lock:
             for stream, go in self.heard.items():
                 self._caught_up(stream, go, None)

@@ -21,10 +21,10 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 
 def restated(state: Any, values: Mapping[str, Json]) -> Any:
-    """A state with some of its values set.
+    """The given state with some of its values set.
 
     Args:
-        state: The agent's own; changed in place where that can be.
+        state: The agent's own state; changed in place where possible.
         values: New values by their paths; copied, because the agent may change them.
 
     Returns:
@@ -39,8 +39,8 @@ def restated(state: Any, values: Mapping[str, Json]) -> Any:
 
 
 def differs(state: Any, values: Mapping[str, Json]) -> bool:
-    """Whether a state has another value at any of these paths. No code of the agent runs for that: any value that is
-    not plain counts as different.
+    """Whether a state has another value at any of these paths. No code of the agent runs in this comparison: any value
+    that is not plain counts as different.
 
     Raises:
         ForkError: A path leads nowhere.
@@ -104,9 +104,9 @@ def _set_field(holder: Any, key: str, new: Any, path: str) -> Any:
     try:
         setattr(holder, key, new)
         return holder
-    except (AttributeError, TypeError, ValueError):  # frozen, of one kind or another
+    except (AttributeError, TypeError, ValueError):  # the object is frozen in some way
         pass
-    import dataclasses  # imported here: only a fork that changes a state comes here
+    import dataclasses  # late: only a fork that changes a state needs it
 
     if dataclasses.is_dataclass(holder) and not isinstance(holder, type):
         return dataclasses.replace(holder, **{key: new})

@@ -1,4 +1,4 @@
-"""The end of a stopped fork: its replay comes to the call that stopped it, and goes no further."""
+"""The end of a stopped fork: its replay comes to the call that stopped the fork, and goes no further."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StoppedEnd:
             lane: Path of the lane that asks.
             call: The call, cleaned.
             miss: The matcher's report of it.
-            divergence: Makes the divergence that it is, should the stopping call not be reached.
+            divergence: Makes the divergence for the call, if the stopping call is not reached.
         """
         if stops_at(self._run, lane, call, self._rules):
             self._reached = True
@@ -50,5 +50,5 @@ class StoppedEnd:
         return True
 
     def divergence(self) -> Divergence | None:
-        """Nothing goes on: None where this is the fork's own end."""
+        """The divergence when no strand goes on any more; None where this is the fork's own end."""
         return self._astray() if self._astray is not None and not self._reached else None

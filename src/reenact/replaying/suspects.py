@@ -21,9 +21,9 @@ class Suspects:
 
     Args:
         recording: The run.
-        text: Removes from a text of today what the recording would not contain.
+        text: Gives a text of today as the recording would have it.
         tally: The counts of the replay.
-        schedule: Its order.
+        schedule: The order of the replay.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Suspects:
         self._schedule = schedule
         self._files = Files(recording)
         self.amiss: Callable[[], list[str]] = list
-        """Names the files that differ from the run's beginning."""
+        """Names the files that differ from their state at the run's beginning."""
 
     def note(self, key: str, value: Json) -> None:
         """Take in a seam's remark: on the event loop, a file, a look at a path, or a variable."""
@@ -58,7 +58,8 @@ class Suspects:
         return [words.unproven_order(unproven, self._run.capture.get("order"))] if unproven else []
 
     def explain(self, divergence: Divergence, place: str | None) -> None:
-        """Name them in a divergence, without credentials. ``place``: where the program waits for unrecorded input."""
+        """Name the likely causes in a divergence, without credentials. ``place``: where the program waits for
+        unrecorded input."""
         text, unproven = self._text, self.unproven_order()
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
         others = [*self.changed_inputs(), *unseen, *self._tally.suspects()]

@@ -1,8 +1,8 @@
 """The filter of a replaying process: system calls that would reach beyond it are answered with an error.
 
 A table has the refused calls and their exceptions. It becomes a program that the system runs before each call
-(*seccomp*). It never ends a process. It holds for all that this process starts, and cannot be taken off again. The
-numbers are those of x86-64 and ARM64. On other machines there is no filter, and the report says so.
+(*seccomp*). The program never ends a process. It holds also for all processes that this one starts, and cannot be
+removed. The numbers are those of x86-64 and ARM64. On other machines there is no filter, and the report says so.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ class Ban:
 
     Attributes:
         name: Its name.
-        x86_64: Its number there; -1 where there is none.
-        aarch64: The same for ARM64.
+        x86_64: Its number on x86-64; -1 where there is none.
+        aarch64: Its number on ARM64; -1 where there is none.
         error: The number of the error that it answers.
-        strikes: Arguments, by position, and the value with which it is refused; empty: with any.
-        flags: An argument, by position, and bits any of which it is refused with.
-        needs: An argument, by position, and bits without all of which it is refused.
-        spares: Arguments and the value with which it is let through, unless a strike forbids it.
+        strikes: Arguments, by position, each with the value for which the call is refused; empty: refused for any
+            values.
+        flags: An argument, by position, and bits: the call is refused if any of them is set.
+        needs: An argument, by position, and bits: the call is refused if none of them is set.
+        spares: Arguments, by position, each with the value for which the call is let through, unless a strike refuses
+            it.
     """
 
     name: str
@@ -76,8 +78,7 @@ RULES: Final = (
     Ban("process_madvise", 440, 440),
     Ban("setpriority", 141, 140, strikes=((0, _GROUP), (0, _USER)), spares=((1, 0), (1, OWN))),
     Ban("prlimit64", 302, 261, spares=((0, 0), (0, OWN), (2, 0))),
-    # A thread of the program has an id that is not known here: an operation on it is left out, and reported as
-    # successful.
+    # The id of a thread of the program is not known here: a call for a thread does nothing, and reports success.
     Ban("sched_setparam", 142, 118, _DONE, spares=_OF_ITSELF),
     Ban("sched_setscheduler", 144, 119, _DONE, spares=_OF_ITSELF),
     Ban("sched_setaffinity", 203, 122, _DONE, spares=_OF_ITSELF),
@@ -97,7 +98,7 @@ RULES: Final = (
     Ban("setns", 308, 268),
     Ban("unshare", 272, 97, flags=(0, _NEW_NAMESPACES)),
     Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES)),
-    Ban("clone3", 435, 435, errno.ENOSYS),  # its flags lie in memory; threads are then started with ``clone``
+    Ban("clone3", 435, 435, errno.ENOSYS),  # its flags lie in memory, unseen; threads then start with ``clone``
     Ban("open_by_handle_at", 304, 265),
     # the machine
     Ban("settimeofday", 164, 170),
@@ -124,18 +125,18 @@ RULES: Final = (
     # not covered by any namespace
     Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _VSOCK),)),
     Ban("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
-    Ban("io_uring_setup", 425, 425, errno.ENOSYS),  # it submits operations that no filter sees
+    Ban("io_uring_setup", 425, 425, errno.ENOSYS),  # this submits operations that no filter sees
 )
 """The refused system calls. All others are allowed."""
 
 ALONE: Final = (
-    # Where two rules name one call, the first one decides: these come before the others.
+    # If two rules name one call, the first decides, so these rules come before the others.
     Ban("execve", 59, 221),
     Ban("execveat", 322, 281),
     Ban("fork", 57, -1),
     Ban("vfork", 58, -1),
     Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
-    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a path of one leads to a service
+    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # its path leads to a service
 )
 """Further refused system calls for foreign code: it may start no process, and reach no service of this machine."""
 
@@ -153,7 +154,7 @@ _Line = tuple[int, int, int, int]
 
 
 def program(machine: str, own: int, *, rules: Sequence[Ban] = RULES) -> bytes:
-    """The filter for a kind of machine; empty where there is none.
+    """The program of the filter for a kind of machine; empty where there is none.
 
     Args:
         machine: The name in ``os.uname``.
@@ -192,18 +193,19 @@ def _judged(rule: Ban, own: int) -> Iterable[_Line]:
 
 
 def _argument(position: int) -> _Line:
-    """Load the lower half of an argument: both machines have it first."""
+    """Load the lower half of an argument: on both machines it comes first in memory."""
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position)
 
 
 def refuse_system_calls(*, alone: bool = False) -> str:
-    """Refuse them from now on, for this process and what it starts. Call it while the process has one thread.
+    """Refuse the system calls from now on, for this process and the processes that it starts. Called while the process
+    has one thread.
 
     Args:
-        alone: Whether it may neither start processes nor reach a service.
+        alone: Whether the process may neither start processes nor reach a service.
 
     Returns:
-        Why they are not refused; empty where they are.
+        Why the calls are not refused; empty where they are.
 
     Cost: well below a millisecond; about 0.1 µs for each system call from then on.
     """
@@ -217,7 +219,7 @@ def refuse_system_calls(*, alone: bool = False) -> str:
     held = ctypes.create_string_buffer(code, len(code))
     given = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(held)))
     none = [ctypes.c_ulong(0)] * 3
-    libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), *none)  # without it, or the privilege, no filter is taken
+    libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), *none)  # without this, or a privilege, the system takes no filter
     if libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.byref(given), *none[:2]) != 0:
         return os.strerror(ctypes.get_errno()).lower()
     return ""

@@ -1,6 +1,6 @@
 """The tape: the recorded calls of each lane, read ahead a page at a time, and which of them have been used.
 
-Exports of telemetry are kept beside them, and do not affect the others.
+Exports of telemetry are kept beside these calls, and do not affect them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LaneTape:
             ahead.popleft()
 
     def _read(self) -> Event | None:
-        """The next recorded call. Exports of telemetry stand beside the others: no call is any of them."""
+        """The next recorded call. Exports of telemetry are set aside: no call matches them."""
         for event in self._events:
             if not is_plumbing(event.call):
                 return event
@@ -62,7 +62,7 @@ class LaneTape:
         self.exports += 1
 
     def export(self, rule: str) -> Event | None:
-        """The next recorded export by a rule. Reads on until there is one."""
+        """The next recorded export by a rule. Reads on until one is found."""
         while True:
             for event in self._exports:
                 if event.call.head[MARK] == rule:

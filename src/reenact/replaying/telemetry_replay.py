@@ -1,7 +1,7 @@
 """Plumbing in a replay: exported telemetry gets its recorded answer, or a made-up success.
 
 It is counted and never compared: missing, further, larger or later exports are the same run. A recorded answer comes at
-its place in the order if possible. It comes at once where another strand would have to wait for it.
+its place in the order if possible. The answer comes at once where another strand would have to wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Exports:
     """Answers telemetry requests.
 
     Args:
-        plumbing: The rules that the run was recorded by.
+        plumbing: The rules with which the run was recorded.
         tape: The recorded calls.
 
     Attributes:
@@ -41,7 +41,8 @@ class Exports:
         self.made = 0
 
     def endpoint(self, lane: Lane, call: Call) -> Endpoint | None:
-        """Where a call hands telemetry to; None where it is no plumbing. A request of the agent's own tool never is."""
+        """The endpoint to which a call hands telemetry; None where the call is no plumbing. A request of the agent's
+        own tool never is."""
         return None if lane.in_tool else self._plumbing.endpoint(call)
 
     def recorded(self, path: str, endpoint: Endpoint) -> Event | None:
@@ -54,7 +55,7 @@ class Exports:
         return event if _is_whole(event) else None
 
     def taken(self, call: Call, endpoint: Endpoint) -> TakenCall:
-        """An export that the recording has no answer for."""
+        """The answer to an export for which the recording has none: a made-up success."""
         return TakenCall(endpoint, is_rpc=call.head.get("transport") == "grpc")
 
 
@@ -75,7 +76,7 @@ class GatedSession(Protocol):
 
     @property
     def gate(self) -> Any:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
 
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes."""
@@ -98,7 +99,7 @@ class UncountedSession:
 
     @property
     def gate(self) -> Any:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
         return self._session.gate
 
     def body_of(self, event: Event) -> bytes:
@@ -110,20 +111,20 @@ class UncountedSession:
         return self._session.parts_of(event)
 
     def served(self, event: Event, part: int, data: bytes) -> None:
-        """The turn of no delivery."""
+        """Do nothing: no delivery counts here."""
 
     def read_past(self, event: Event) -> End:
-        """There its answer ends."""
+        """The end of the stream: an answer ends where the recorded reader stopped."""
         return _EOF
 
     def read_less(self, event: Event) -> None:
-        """How far an exporter reads its answer is nothing to the run."""
+        """Do nothing: it does not matter how far an exporter reads its answer."""
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
-        """An export has no body of the agent's own code."""
+        """Do nothing: an export has no body of the agent's own code."""
 
     def ends_in(self, event: Event) -> bool:
-        """Likewise."""
+        """False: an export has no body of the agent's own code."""
         return False
 
 
@@ -131,8 +132,8 @@ class TakenCall(NeverLive):
     """An export that gets a made-up success (``abc.session.Frozen``). It takes no turn, because it was not recorded.
 
     Args:
-        endpoint: The endpoint that it was sent to.
-        is_rpc: Whether it is an RPC, and no exchange of HTTP.
+        endpoint: The endpoint that the export was sent to.
+        is_rpc: Whether the export is an RPC, and no exchange of HTTP.
     """
 
     __slots__ = ("_head", "_parts", "event")

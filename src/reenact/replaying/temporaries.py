@@ -2,7 +2,7 @@
 
 Their names are random, and chance is frozen: a replay draws the recorded name again. If the run left its file behind,
 ``tempfile`` would find it and draw another name, and all uses of that name would differ. So the leftover is removed
-before, but only where writes go to scratch: the world keeps its own.
+first, but only where writes go to scratch: the file in the world stays.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _EVENTS = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
 
 
 def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
-    """Let leftovers give way from now on, for the life of this process.
+    """Remove leftovers when a name is drawn, from now on, for the life of this process.
 
     Args:
         folders: The folders below which writes go to scratch.
-        keep: Folders among them that do not.
+        keep: Folders among them whose writes go to the disk itself.
     """
     if not folders:
         return
@@ -46,14 +46,14 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
 
 
 class MadeFiles:
-    """Temporary files that a replay makes for good: they are its own from then on, and are taken away at its end.
+    """Temporary files that a replay makes on the disk itself. They belong to the replay, and are removed at its end.
 
     Args:
         spared: The program's own folders below the temporary folder: files made there are not temporary.
     """
 
     def __init__(self, spared: Iterable[str] = ()) -> None:
-        named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]  # to ask ``tempfile`` draws a name
+        named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]  # ``tempfile`` would draw a name
         self._folders = tuple({os.path.realpath(each) for each in (*named, *_FOLDERS) if os.path.isdir(each)})
         self._spared = tuple(map(os.path.realpath, spared))
         self._made: set[str] = set()
@@ -84,4 +84,4 @@ def take_away(path: str) -> None:
         else:
             os.unlink(path)
     except OSError:
-        pass  # another name is drawn, and the difference is told
+        pass  # ``tempfile`` draws another name, and the difference is reported

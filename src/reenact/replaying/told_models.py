@@ -1,7 +1,7 @@
 """Model calls of imported exchanges, found by model and messages where no exchange has the same request.
 
-Today's agent may ask at another address, in another protocol, or with other parameters than the file holds. It is used
-where models may go live, before a live call.
+Today's agent may ask at another address, in another protocol, or with other parameters than the file holds. This search
+is made where models may go live, before a live call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ToldModels:
     Args:
         unused: Gives the unused exchanges.
         body: Gives the request of an exchange.
-        pieces: Gives the pieces of its answer.
+        pieces: Gives the pieces of an exchange's answer.
     """
 
     def __init__(
@@ -58,10 +58,11 @@ class ToldModels:
         self.made: dict[int, bytes] = {}
         """Answers that were written in another protocol, by the number of the exchange."""
         self.given = 0
-        """How many answers were found so."""
+        """How many answers were found in this way."""
 
     def find(self, call: Call) -> Event | None:
-        """The exchange of the same model with the same conversation; None without one, or if several differ."""
+        """The exchange of the same model with the same conversation; None if there is no such exchange, or several that
+        differ."""
         asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
         if asked is None:
             return None
@@ -90,7 +91,7 @@ class ToldModels:
         return _ToldModelCall(event, found, digest_of(lines_of(found)))
 
     def _in_protocol(self, told: _ToldModelCall, asked: Reading, call: Call) -> Event | None:
-        """The exchange, with its answer written in the protocol that the agent uses now, if that differs."""
+        """The exchange. If the agent now uses another protocol, the answer is written in that protocol."""
         then = told.event.call
         same = streams(then.head, self._body(told.event)) is streams(call.head, call.body)
         if same and told.reading.dialect == asked.dialect:

@@ -1,9 +1,9 @@
 """The session over imported exchanges. If all exchanges are model calls, the results of tools are taken from the
 conversation that follows.
 
-An archive that holds other exchanges too holds what the tools fetched, and they run again. Here they would find no
-call. But a model's answer has the wanted tool and its arguments, and a later request has the tool's result under the
-call's id.
+An archive that also holds other exchanges holds the data that the tools fetched, so the tools run again. In an archive
+of model calls alone, a tool that runs would find no recorded call. But a model's answer has the wanted tool and its
+arguments, and a later request has the tool's result under the call's id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from reenact.replaying.user_turns import turns_of
 from reenact.seams.lanes import Lane
 
 _LARGEST: Final = 64 << 20
-"""Bytes of exchanges above which none is read for tools."""
+"""The bytes of exchanges above which no exchange is read for tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ToldCall(NeverLive):
         self.event = -1
 
     def outcome(self) -> Sudden:
-        """The result. Its time is not known."""
+        """The result of the tool. The time of the result is not known."""
         return Sudden(lambda: self._value)
 
 
@@ -95,7 +95,7 @@ class ConversedSession(ReplaySession):
     _given = 0
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
-        """As any replay; a tool that the conversation tells of does not run."""
+        """Answer as any replay does; a tool whose result is in the conversation does not run."""
         if call.kind is Kind.TOOL and not call.observed and self.gate.halted is None:
             found = None if call.name in self.options.through else self._answer(self.redactor.call(call))
             if found is not None:
@@ -131,7 +131,8 @@ class ConversedSession(ReplaySession):
         return words.ambiguous(self.recording.event(asked_by), call, self.saying.next(asked_by))
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
-        """As any replay. Where a model may be asked, an answer that the import has is not requested again."""
+        """Answer as any replay does. Where a model may be asked, an answer that the import has is not requested
+        again."""
         matcher = self._matcher
         if self.ask is None or not isinstance(found, Miss) or not isinstance(matcher, KeyedMatcher):
             return super()._unmatched(found, lane, call, cleaned)
@@ -148,7 +149,7 @@ class ConversedSession(ReplaySession):
         return (data for _, _, data in self.recording.parts(event.number))
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
-        """The recorded stream's segments, or the answer that was made for the protocol of the request."""
+        """The segments of the recorded stream, or of the answer that was made for the protocol of the request."""
         made = self._models.made.get(event.number) if self._models is not None else None
         if made is None:
             return super().parts_of(event)

@@ -2,11 +2,13 @@
 name and arguments.
 
 Nothing is found by its place in the trace. A model's answer is that of the same model to the same conversation. A tool
-gets the answer of a call with the same arguments. If the call's id shows which model answer requested it, the tool's
-answer can be given only after that one. A request that several different answers would fit gets none of them.
+gets the answer of a call with the same arguments. If the call's id shows which model answer requested the call, the
+tool's answer can be given only after that model answer. A request that several different answers would fit gets none of
+them.
 
 A call and its retries are one call. A trace has neither status nor body of a model's failed attempt, so the attempt is
-left out if the same question was answered later. For a tool it has the exception, so that is raised.
+left out if the same question was answered later. For a failed attempt of a tool the trace has the exception, so the
+exception is raised.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from reenact.replaying.matching import Match, Miss, alike
 from reenact.replaying.tape import Tape
 
 _CUT: Final = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
-"""Reasons to stop, in the words of providers, of which a limit of tokens is one."""
+"""Reasons to stop, in the words of providers, that mean a limit of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class _Tool:
     Attributes:
         event: The event.
         arguments: Its arguments; None where the trace lacks them.
-        asked_by: The number of the model call whose answer asked for it; None where it is not known.
+        asked_by: The number of the model call whose answer asked for the tool; None where this is not known.
     """
 
     event: Event
@@ -93,7 +95,8 @@ class TracedMatcher:
         self._models: dict[int, _Model] = {}
         self._tools: dict[int, _Tool] = {}
         self._wanted: list[tuple[int, str, Json]] = []
-        """The calls of tools that the models asked for: number of the model call, name and arguments."""
+        """The calls of tools that the models asked for: the number of the model call, and the tool's name and
+        arguments."""
         self._used: set[int] = set()
         self._parents: dict[int, int | None] = {}
         self._read = False
@@ -105,7 +108,7 @@ class TracedMatcher:
     # --- what the trace holds ------------------------------------------------------------------------------------
 
     def _index(self) -> None:
-        """Everything that the trace tells, read when first asked for."""
+        """Everything that the trace tells, read when it is first needed."""
         if self._read:
             return
         self._read = True
@@ -136,7 +139,7 @@ class TracedMatcher:
         return len(self._models) + len(self._tools) - self.left_out - self._own
 
     def unused(self) -> tuple[list[Event], int]:
-        """The unused events, and the number of further ones inside tools that were answered as a whole."""
+        """The unused events, and the number of further unused events inside tools that were answered as a whole."""
         self._index()
         events = [*(each.event for each in self._models.values()), *(each.event for each in self._tools.values())]
         left = sorted((event for event in events if event.number not in self._used), key=lambda each: each.number)
@@ -150,7 +153,7 @@ class TracedMatcher:
             above = self._parents.get(above)
 
     def _runs(self, told: Iterable[Event]) -> None:
-        """The agent's own code runs in the place of the first event that tells of it."""
+        """Mark as used the first event of some: the agent's own code runs in its place."""
         for event in told:
             self._used.add(event.number)
             self._own += 1
@@ -159,7 +162,7 @@ class TracedMatcher:
     # --- matching ------------------------------------------------------------------------------------------------
 
     def identical(self, path: str, call: Call) -> Match | Own | None:
-        """Whether the call is the agent's own code, of which a trace tells nothing that could be answered."""
+        """Whether the call is the agent's own code, for which a trace has no answer."""
         if is_transport(call) or call.kind is Kind.TOOL:
             return None
         if not (call.observed or call.kind in _OWN):
@@ -174,7 +177,7 @@ class TracedMatcher:
         """The answer of the trace to ``call``, cleaned as the trace was.
 
         Raises:
-            UnreplayableRun: The trace lacks its result, or the result has no form in the call's protocol.
+            UnreplayableRun: The trace lacks the call's result, or the result has no form in the call's protocol.
         """
         self._index()
         if call.kind is Kind.TOOL:
@@ -225,8 +228,8 @@ class TracedMatcher:
         return Match(_returned(event), "exact")
 
     def _is_one_call(self, calls: list[_Tool], given: Json, defaults: Iterable[str]) -> bool:
-        """Whether calls of a tool are attempts at one call: each failed before the next began, except the last. And all
-        have one id, or no model requested a second call."""
+        """Whether calls of a tool are attempts at one call: each failed before the next began, except the last. In
+        addition, all have one id, or no model requested a second call."""
         events = [each.event for each in calls]
         if not all(isinstance(one.outcome, Failure) and _is_over(one, then) for one, then in pairwise(events)):
             return False
@@ -275,7 +278,7 @@ def _alike(events: Iterable[Event]) -> bool:
 
 
 def argument_data(body: bytes) -> Json:
-    """Encoded arguments as data; bytes where they are none."""
+    """Encoded arguments as data; the bytes themselves where they encode no data."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -283,7 +286,7 @@ def argument_data(body: bytes) -> Json:
 
 
 def agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
-    """Whether the arguments in a trace are those of a call; missing ones have their default values.
+    """Whether the arguments in a trace are those of a call; missing arguments have their default values.
 
     A trace may have the only argument of a tool without its name, and arguments in the order of the parameters
     (``args``).

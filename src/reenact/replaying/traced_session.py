@@ -39,7 +39,7 @@ class TracedSession(ReplaySession):
     """
 
     names_defaults = True
-    """Arguments that have their default value are named: a model leaves them out, and so does a trace."""
+    """Whether calls name the arguments that have their default value: a model leaves these out, and so does a trace."""
     missing_code = UnreplayableRun.exit_code
 
     def _make_matcher(self) -> TracedMatcher:
@@ -49,7 +49,8 @@ class TracedSession(ReplaySession):
         return self._told
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
-        """As any replay. A call that the trace has but cannot answer ends it; standard input has the user's turns."""
+        """Answer as any replay does. A call that the trace has but cannot answer ends the replay; standard input has
+        the user's turns."""
         if call.kind in _GIVEN and self.gate.halted is None and stdin.is_ours():
             return UnrecordedCall(lane.scope(call.name, -1))
         try:
@@ -59,7 +60,7 @@ class TracedSession(ReplaySession):
             raise self.gate.halted or Halt(error.message) from None
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
-        """The answer that was made for the protocol of the request."""
+        """The segments of the answer that was made for the protocol of the request."""
         yield None, event.ended_us or event.issued_us, self._told.streams[event.number]
 
     def unused(self) -> list[Event]:
@@ -67,7 +68,8 @@ class TracedSession(ReplaySession):
         return self._told.unused()[0]
 
     def covered(self) -> ReplayCoverage:
-        """Semantic only: a trace has the content of calls, and not their bytes."""
+        """The coverage of the trace. Its fidelity is only semantic: a trace has the content of calls, and not their
+        bytes."""
         return ReplayCoverage(self._told.fixtures(), self._told.unused()[1], Grade.SEMANTIC.value)
 
     def matching_remarks(self) -> tuple[str, ...]:
@@ -86,12 +88,12 @@ class TracedSession(ReplaySession):
 
 
 class TracedSaying(RunDivergences):
-    """The divergences of a replay of a trace: a conversation beside the nearest one in the trace."""
+    """The divergences of a replay of a trace: each shows a conversation beside the nearest one in the trace."""
 
     __slots__ = ()
 
     def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
-        """A call that the trace does not answer."""
+        """The divergence for a call that the trace does not answer."""
         nearest, next_command = miss.nearest, self.next(miss.nearest.number if miss.nearest is not None else None)
         asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
         if asked is not None:

@@ -1,4 +1,4 @@
-"""Recorded calls that a replay has not made, and why that is no difference."""
+"""Recorded calls that a replay has not made, and those of them that are no difference."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unmade(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes, *, cut
 
 
 def count_inside(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes) -> int:
-    """How many of them lie inside calls that were answered as a whole: no code ran that would make them."""
+    """How many unmade calls lie inside calls that were answered as a whole: no code ran that would make them."""
     if not frozen_scopes or tape.used == recording.count():
         return 0
     return sum(frozen_scopes.hold(event.lane) for event in tape.unused())
@@ -56,7 +56,7 @@ def count_inside(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes) 
 
 def _last_of_a_request(recording: Recording) -> int:
     """The number of the response, with which the run of a request ends. Later calls of a task or a thread that outlives
-    it come after the end. Other runs end with their last event."""
+    the response come after the end. Other runs end with their last event."""
     run = recording.run
     if run.entry.kind == REQUEST:
         for event in recording.events(lane=run.lane or "root", kinds=[Kind.OUTPUT.value], name=RESPONSE):

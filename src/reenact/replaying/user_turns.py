@@ -25,8 +25,8 @@ HERE: Final = "{input}"
 
 
 def turns_of(recording: Recording) -> list[str]:
-    """The user's messages, in order: each user message that a model was given last, by the agent that was called first
-    (its system prompt tells it from agents that it calls)."""
+    """The user's messages, in order: each user message that is the last one in a model call of the outer agent. The
+    outer agent calls a model first, and its system prompt tells it from agents that it calls."""
     system: str | None = None
     found: list[str] = []
     for event in recording.events(kinds=[Kind.MODEL.value, Kind.HTTP.value]):
@@ -48,7 +48,7 @@ def driven(options: Options, run: Run, turns: list[str]) -> Options:
     """The command line of a replay with the first turn in its place.
 
     Raises:
-        UnreplayableRun: It has such a place, and the trace has no turn.
+        UnreplayableRun: The command line has such a place, and the trace has no turn.
     """
     if not any(HERE in word for word in options.command):
         return options

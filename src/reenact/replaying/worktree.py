@@ -31,8 +31,8 @@ class Tree:
         root: Root of the repository.
         path: Root of the worktree.
         commit: The commit that is checked out there; empty for the present files of this project.
-        now, then: The names of the recorded project in this tree and then; empty where these are the worktree and the
-            repository.
+        now, then: The folder of the recorded project in this tree, and when it was recorded; empty where these are the
+            worktree and the repository.
     """
 
     root: str
@@ -48,7 +48,8 @@ class Tree:
         return replace(self, now=self.moved(elsewhere.path), then=elsewhere.root)
 
     def moved(self, path: str) -> str:
-        """Where a path of the repository lies in this tree; itself, where it lies elsewhere or is not part of it."""
+        """Where a path of the repository lies in this tree; the same path where it lies outside of the repository, or
+        the tree does not have it."""
         real = os.path.realpath(path)
         if real != self.root and not real.startswith(self.root + os.sep):
             return path
@@ -59,7 +60,7 @@ class Tree:
         """The same start in this tree.
 
         Raises:
-            UsageError: The revision does not have the folder it starts in.
+            UsageError: The revision does not have the folder in which the program starts.
         """
         folder = self.moved(start.cwd)
         if folder == start.cwd:
@@ -82,8 +83,8 @@ class Tree:
         return found
 
     def relocate(self) -> None:
-        """In the replaying process: imports that would come from the repository come from this tree. A package that is
-        installed in place (``pip install -e``) puts its folder on the path, or names it in a finder of its own."""
+        """Let imports that would come from the repository come from this tree, in the replaying process. A package that
+        is installed in place (``pip install -e``) puts its folder on the path, or names it in a finder of its own."""
         sys.path[:] = [self.moved(entry) if entry else entry for entry in sys.path]
         for name, module in list(sys.modules.items()):
             mapping = getattr(module, "MAPPING", None) if name.startswith("__editable__") else None
@@ -91,7 +92,7 @@ class Tree:
                 mapping.update({package: self.moved(str(place)) for package, place in mapping.items()})
 
     def named_as_then(self, data: bytes) -> bytes:
-        """Output in which this tree is called what the repository is called."""
+        """Output in which the path of this tree is replaced by that of the repository."""
         return data.replace(os.fsencode(self.now or self.path), os.fsencode(self.then or self.root))
 
 
@@ -102,7 +103,7 @@ def kept_revision(run: Run) -> str:
 
 
 def without_revision(run: Run) -> Run:
-    """A run without the commit that it keeps as its code: what runs on it is the code of today."""
+    """A run without the commit that it keeps as its code, so that today's code runs."""
     if not kept_revision(run):
         return run
     return replace(run, environment={**run.environment, "fork": {**run.environment["fork"], "rev": ""}})
@@ -197,7 +198,7 @@ def remarks(known: Mapping[str, Json], rev: str, commit: str) -> tuple[str, ...]
 
 
 def file_at(root: str, commit: str, path: str) -> bytes | None:
-    """A file in a commit; None where that has none.
+    """A file in a commit; None where the commit does not have it.
 
     Args:
         root: Root of the repository.

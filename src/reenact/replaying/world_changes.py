@@ -1,9 +1,9 @@
 """Reaching: finds the file changes of Python code that would reach the world.
 
-No change of a path that scratch protects does. Elsewhere a change is refused, except harmless ones: a write to a
+No change of a path that scratch protects reaches it. Elsewhere a change is refused, except harmless ones: a write to a
 device, an open that would only fail, and temporary files, which the replay then owns and removes at its end. Where no
-scratch is possible, ``replaying.file_redirection`` has replaced the functions that most programs call: changes that
-arrive here were not made through them.
+scratch is possible, ``replaying.file_redirection`` has replaced the functions that most programs call. The changes that
+are seen here were not made through those functions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Reach:
             return self._judged(args[1], None, event, args) if isinstance(args[1], (str, bytes)) else ""
         if event == WRITING or event in _ATTRIBUTES:
             return self._judged(args[0], None, event, args)
-        if event == "os.link" and (found := self._judged(args[0], args[2], event, args)):  # its other name changes it
+        if event == "os.link" and (found := self._judged(args[0], args[2], event, args)):  # its new name can change it
             return found
         for path, folder in CHANGES[event](args):
             found = self._judged(path, folder, event, args)
@@ -69,14 +69,14 @@ class Reach:
         if place.startswith(_DEVICES) and _is_device(place):
             return ""
         there = os.path.lexists(place)
-        if event == OPENING and (args[2] & os.O_EXCL if there else not args[2] & os.O_CREAT):  # it only fails
+        if event == OPENING and (args[2] & os.O_EXCL if there else not args[2] & os.O_CREAT):  # the open only fails
             return ""
         if any(within(place, each) for each in self._own) or self._made.holds(place):
             return ""
         return "" if event in _MAKES and not there and self._made.takes(place) else place
 
     def _place(self, path: Any, folder: Any) -> str:
-        """Where a path lies when links above it are followed; empty where it is no path."""
+        """Where a path lies when links above it are followed; empty where the value is no path."""
         text = text_of(path)
         if not text or text.startswith("\0"):
             return ""
@@ -89,7 +89,7 @@ class Reach:
 
 
 def _is_device(place: str) -> bool:
-    """Whether it keeps no written data: a terminal, ``/dev/null``, a pipe."""
+    """Whether a place keeps no written data: a terminal, ``/dev/null``, a pipe."""
     try:
         mode = os.stat(place).st_mode
     except OSError:
@@ -98,4 +98,4 @@ def _is_device(place: str) -> bool:
 
 
 Reaches = Callable[[str, tuple[Any, ...]], str]
-"""Gives the path in the world that an audit event is about to change, or nothing."""
+"""Gives the path in the world that an audit event is about to change; empty where there is none."""

@@ -1,4 +1,5 @@
-"""The audit of many runs: which missing item of their kits would make most of them replayable, and how that moved."""
+"""The audit of many runs: which missing item of their kits would make most of them replayable, and how the replayable
+share has changed."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class AuditedRun:
 
     Attributes:
         run: The run.
-        lacking: Items of its kit that are missing or partial, and count or keep it from being replayed.
-        needed: The names of the missing items that keep it from being replayed; none if it can be.
+        lacking: The missing or partial items of its kit that are expected, or keep the run from being replayed.
+        needed: The names of the missing items that keep the run from being replayed; empty if it can be replayed.
         code: Its version and its commit, as far as they are known.
     """
 
@@ -36,7 +37,7 @@ class AuditedRun:
 
     @property
     def replays(self) -> bool:
-        """Whether it can be replayed: as code, or a trace with a program that is given."""
+        """Whether the run can be replayed: as code, or, if it is a trace, with a program that is given."""
         return not self.needed
 
 
@@ -46,9 +47,9 @@ class Lack:
 
     Attributes:
         name: The name of the item.
-        runs: Their ids, newest first.
-        gains: The number of further runs that could be replayed with it, and with the items before it in the audit.
-        about: The evidence in the newest of them.
+        runs: The ids of the runs that lack it, newest first.
+        gains: The number of further runs that could be replayed with this item and the items before it in the audit.
+        about: The evidence in the newest of these runs.
         capture: How to capture it, cheapest first.
     """
 
@@ -73,7 +74,7 @@ class ReplayShare:
     Attributes:
         agent: The name of the agent; empty where the runs have none.
         code: Version and commit of the newest runs.
-        before, since: The number of runs that could be replayed, and of all.
+        before, since: The number of runs that could be replayed, and the number of all runs.
     """
 
     agent: str
@@ -92,8 +93,8 @@ class Audit:
 
     Attributes:
         runs, replays: The number of runs, and of those that can be replayed.
-        helps: The items that would make more of them replayable, in the order of the largest gain.
-        others: Other missing items, without which they can be replayed; most runs first.
+        helps: The items that would make more of the runs replayable, the largest gain first.
+        others: Other missing items, without which the runs can be replayed; most runs first.
         moved: The share before and since the last change, agent by agent.
     """
 
@@ -165,7 +166,8 @@ def _in_order(runs: list[AuditedRun], lacks: Mapping[str, Lack]) -> Iterator[Lac
 
 
 def _moved(runs: list[AuditedRun]) -> Iterator[ReplayShare]:
-    """Newest first: those at the head that have the newest code came since it changed."""
+    """The share of each agent's runs before and since the last change of its code. The runs come newest first: those
+    with the newest code are at the head."""
     agents: dict[str, list[AuditedRun]] = {}
     for each in runs:
         agents.setdefault(each.run.agent, []).append(each)

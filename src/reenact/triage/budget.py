@@ -57,8 +57,8 @@ def allow(scene: Scene) -> tuple[Allowance, ...]:
 
 
 def _replayed(events: Iterable[Event]) -> Hold:
-    """Whether a replay can answer some events: not those that were never answered, or whose answer a trace leaves
-    out."""
+    """Whether a replay can answer some events. It cannot answer those that were never answered, or whose answer a trace
+    leaves out."""
     return Hold.ACCEPTED if any(event.outcome is None or is_untold(event) for event in events) else Hold.FROZEN
 
 
@@ -179,8 +179,7 @@ def _overlap(events: list[Event]) -> tuple[Event, Event] | None:
 
 
 def _together(events: list[Event]) -> tuple[Event, Event] | None:
-    """The same for a trace, which has no strands: two calls whose times overlap, of which neither is inside the
-    other."""
+    """Two calls of a trace whose times overlap, of which neither is inside the other. A trace has no strands."""
     above = {event.number: event.parent for event in events}
     latest: Event | None = None
     for event in sorted(events, key=lambda each: (each.issued_us, each.number)):

@@ -54,8 +54,8 @@ class Alike:
 
     Attributes:
         fingerprint: The fingerprint.
-        lacks: The missing items of the newest of them.
-        moments: The beginnings of all of them, newest first, microseconds since the epoch.
+        lacks: The missing items of the newest case.
+        moments: When the run of each case began, newest first, in microseconds since the epoch.
     """
 
     fingerprint: str

@@ -62,7 +62,7 @@ class Premises:
     Attributes:
         python: Version of the interpreter that would record.
         store: The store for runs, in words.
-        store_fault: Why that cannot be written; empty where it can.
+        store_fault: Why that store cannot be written; empty where it can.
         sqlite: Version of SQLite in that interpreter.
         sqlite_resets_safely: The first version whose checkpoints may meet a commit.
         commit: Commit that is checked out; empty without git.

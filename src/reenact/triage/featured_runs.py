@@ -26,7 +26,7 @@ HEALTHY: Final = 100
 """The least number of healthy runs of an agent whose kits are examined, to compare a group's missing items with
 them."""
 NEWEST: Final = 1_000
-"""They are chosen among this many of the newest runs."""
+"""The healthy runs to examine are chosen among this many of the newest ones."""
 
 _OWN: Final = ("", "request")
 _AT_ONCE: Final = 256
@@ -73,11 +73,11 @@ def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Ende
     """All runs of a store that were recorded by themselves and have ended, newest first.
 
     Runs inside another run, forks and kept replays are no cases of their own. Missing features are made, and stored if
-    the store can be written. A run that is damaged, or is removed during this, is left out.
+    the store can be written. A run that is damaged, or is removed meanwhile, is left out.
 
     Args:
-        store: The store. 100,000 runs in some 3 s once their features are there.
-        told: Is told how far it is.
+        store: The store. Takes some 3 s for 100,000 runs whose features exist.
+        told: Called with the progress.
     """
     rows = ended(store)
     rows = _filled(store, rows, told)
@@ -140,7 +140,7 @@ def ended(store: Store) -> list[FeatureRow]:
 
 
 def _filled(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
-    """With the features that were not written when a run closed."""
+    """Add the features that were not written when a run closed, and keep only runs that are cases of their own."""
     lacking = [row for row in rows if row.features is None]
     made = _made(store, lacking, lambda run, _: features_of(store.open(run)), "features", told)
     known = [row if row.features is not None else made.get(row.id) for row in rows]
@@ -153,7 +153,7 @@ def _examined(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureR
     healthy: dict[tuple[str, bool], list[FeatureRow]] = {}
     for row in rows:
         run = seen_of(row)
-        if run.case is None or (run.healthy and run.features.thinned):  # of those there may be a hundred for each other
+        if run.case is None or (run.healthy and run.features.thinned):  # may be a hundred times as many as the others
             healthy.setdefault((row.agent, run.cold), []).append(row)
         elif _unexamined(row):
             wanted.append(row)
@@ -172,8 +172,8 @@ def _unexamined(row: FeatureRow) -> bool:
 def _made(
     store: Store, rows: list[FeatureRow], make: Callable[[Run, FeatureRow], Features], what: str, told: Told
 ) -> dict[str, FeatureRow]:
-    """Make features for some runs, and store them, by run. A run that cannot be read is left out; features that cannot
-    be stored are still used."""
+    """Make features for some runs, and store them. Returns the rows by run. A run that cannot be read is left out;
+    features that cannot be stored are still used."""
     found: dict[str, FeatureRow] = {}
     source, done = iter(rows), 0
     while some := list(islice(source, _AT_ONCE)):
@@ -194,7 +194,7 @@ def _keep(store: Store, made: list[tuple[Run, Features]]) -> None:
     if isinstance(store, SqliteStore):
         with suppress(
             StoreError
-        ):  # it is of an older format, is read only, or is busy: the next triage makes them again
+        ):  # the store is of an older format, read only, or busy: the next triage makes the features again
             store.features().put(made)
 
 

@@ -18,15 +18,15 @@ from reenact.facts.trace_runs import Grade
 _RECORD: Final = "reenact record -- python agent.py"
 _PROCESS: Final = frozenset({"sources", "packages", "python", "hash_seed", "locale", "time_zone", "variables"})
 _UNSAID: Final[Mapping[str, str]] = {"system_prompt": "system", "tool_schemas": "tools", "parameters": "temperature"}
-"""Items, and the field of a request by which a file of conversations says them."""
+"""Items, and the field of a request that holds them in a file of conversations."""
 
 
 def of_file(run: Run, found: Iterable[Item]) -> Iterator[Item]:
-    """The items of a run's kit in the words of an import.
+    """The items of the kit of an imported run, with words and fidelities for an import.
 
     Args:
         run: The run.
-        found: Its items as those of a recording.
+        found: The items of the run's kit, judged as those of a recording.
     """
     said = (run.capture.get(NOTE) or {}).get("remarks")
     anew = isinstance(said, Mapping) and any(map(says_asked_again, said))
@@ -47,7 +47,7 @@ def of_file(run: Run, found: Iterable[Item]) -> Iterator[Item]:
 
 def _as_imported(run: Run, item: Item, form: str) -> Item:
     if item.name == "input" and not item.there:
-        return replace(item, stops=Stops.CODE)  # its program is given
+        return replace(item, stops=Stops.CODE)  # the user gives the program
     if item.name == "commit" and not item.there:
         about, way = "the file does not name the code's revision", f"reenact import {form} FILE --tag commit=…"
         return replace(item, about=about, capture=(way,))

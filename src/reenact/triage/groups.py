@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.triage.featured_runs import EndedRun
 
 SHORT: Final = 8
-"""Digits of a fingerprint that people are shown, at least."""
+"""The least number of digits of a fingerprint that people are shown."""
 
 _NAMED: Final = 5
 
@@ -31,9 +31,9 @@ class RunGroup:
 
     Attributes:
         fingerprint: Its 32 digits.
-        case: The reason why they are looked into.
+        case: The reason why its runs are looked into.
         members: The runs, newest first.
-        novelty: Its relation to the last mark.
+        novelty: The relation of the group to the last mark.
     """
 
     fingerprint: str
@@ -71,7 +71,8 @@ class RunGroup:
 
     @property
     def course(self) -> str:
-        """How its runs went, as far as they are one group by it: recorded text; empty where it is not known."""
+        """How the runs of the group went, as far as the way they went makes them one group: recorded text; empty where
+        it is not known."""
         one = self.members[0].features
         if self.case is Case.COLD:
             return ""
@@ -83,8 +84,8 @@ class RunGroup:
 def grouped(
     runs: Iterable[EndedRun], chosen: Iterable[EndedRun] | None = None, mark_us: int | None = None
 ) -> tuple[RunGroup, ...]:
-    """The groups of some runs: those that failed or were flagged, then those that are merely cold; the largest
-    first, of equal ones the latest.
+    """The groups of some runs: those that failed or were flagged, then those that are merely cold; the largest first,
+    and of equally large ones the latest.
 
     Args:
         runs: All runs of the store, newest first: they say whether a group is new.
@@ -136,7 +137,7 @@ def group_called(groups: Sequence[RunGroup], name: str) -> RunGroup:
     """The group that a prefix of its fingerprint names.
 
     Raises:
-        UsageError: None begins so, or several do.
+        UsageError: No fingerprint begins with ``name``, or several do.
     """
     found = [group for group in groups if name and group.fingerprint.startswith(name.lower())]
     if len(found) == 1:

@@ -156,7 +156,7 @@ def _hash(prompt: str) -> str:
 
 
 def _history(models: list[ModelCall]) -> Item:
-    """The conversation before each call, as the model was sent it."""
+    """The conversation before each call, as it was sent to the model."""
     elsewhere = [each.event.number for each in models if any(each.reading.params.get(name) for name in _SERVER_SIDE)]
     capture = ("send the whole conversation with each request",)
     if elsewhere:
@@ -178,7 +178,7 @@ def _role(role: Json) -> str:
 
 
 def _functions(events: list[Event]) -> Item:
-    """The questions to models inside the process: their arguments."""
+    """The questions to models inside the process: the arguments of these calls."""
     opaque = tuple(event.number for event in events if event.call.head.get("opaque"))
     if opaque:
         return Item(

@@ -39,7 +39,7 @@ def effects(scene: Scene) -> Iterator[Item]:
 
 
 def _by_name(scene: Scene, spoken: set[int]) -> dict[str, list[Event]]:
-    """Calls by the name of their item; those of an MCP server's tools are tool calls."""
+    """Calls by the name of their item. A call of an MCP server's tool is a tool call."""
     found: dict[str, list[Event]] = {name: [] for name in ITEMS.values()}
     for event in scene.of_kind(*_WORLD):
         if event.number not in spoken:
@@ -53,8 +53,8 @@ def _item(name: str, standing: ItemState, about: str, events: Iterable[Event] = 
 
 
 def _inside(events: Iterable[Event]) -> set[int]:
-    """Numbers of the calls that were made in a call which a replay answers as a whole: their own answers are not
-    handed out there."""
+    """Numbers of the calls that were made in a call which a replay answers as a whole. A replay does not hand out the
+    answers of these inner calls."""
     inside: set[int] = set()
     whole: set[int] = set()
     for event in events:
@@ -144,7 +144,7 @@ def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item
 
 
 def _without_input(event: Event) -> bool:
-    """Whether an answer exists whose question is missing."""
+    """Whether an event has an answer, and its request is missing."""
     if event.outcome is None or event.request is not None:
         return False
     if event.call.kind in (Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL):
@@ -153,7 +153,7 @@ def _without_input(event: Event) -> bool:
 
 
 def _undeclared(event: Event) -> tuple[str, ...]:
-    """Types in a frozen answer that come back only through a declared type, where none is declared."""
+    """Types in a frozen answer that a replay can restore only as the declared type, where no type is declared."""
     outcome = event.outcome
     if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Stream)):
         return ()

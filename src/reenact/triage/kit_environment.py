@@ -179,7 +179,7 @@ def _place(scene: Scene) -> Iterator[Item]:
 
 
 def _variables(scene: Scene) -> Item:
-    """Environment variables: names all, values where they may be kept."""
+    """Environment variables: all names, and the values that may be kept."""
     names = _listed(scene.environment.get("env_names"))
     values = _mapping(scene.environment.get("env"))
     secret = _listed(scene.environment.get("env_secret"))

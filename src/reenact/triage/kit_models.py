@@ -22,7 +22,7 @@ _OFFERS: tuple[tuple[str, frozenset[str]], ...] = (
 """The fields that a protocol has beside model and parameters, by the beginning of its name."""
 
 _REGIONAL = frozenset(("azure", "bedrock", "vertex"))
-"""Providers that answer in a region of one's choice."""
+"""Providers that answer in a region that their user chooses."""
 _SEEDS = ("seed", "random_seed")
 _FEW = 4
 
@@ -47,7 +47,7 @@ def _numbers(calls: list[ModelCall] | tuple[ModelCall, ...]) -> tuple[int, ...]:
 
 
 def _model(calls: tuple[ModelCall, ...]) -> Item:
-    """Model asked and model answered."""
+    """The model that was asked, and the model that answered."""
     pairs = dict.fromkeys((each.reading.model_asked, each.reading.model_answered) for each in calls)
     words = [
         f"{asked or 'no name'} asked, {answered} answered" if answered and answered != asked else asked or "no name"
@@ -113,7 +113,8 @@ def _short(value: Json) -> str:
 
 
 def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable[[ModelCall], Json]) -> Item:
-    """A seed or fingerprint: there, or not, and then whether the protocol has a place for it."""
+    """The item of a seed or fingerprint. If the calls lack it, the item says whether their protocol has a place for
+    it."""
     having = [each for each in calls if value_of(each) not in (None, "")]
     if len(having) == len(calls):
         values = list(dict.fromkeys(str(value_of(each)) for each in calls))

@@ -53,7 +53,8 @@ def features_of(recording: Recording) -> Features:
 
 
 def ending_of(recording: Recording) -> Features:
-    """The features of a run with the kinds of suspicious events in it, and without a look at its kit: how it ended.
+    """The features that tell how a run ended. The kinds of its suspicious events are among them; its kit is not looked
+    at.
 
     Raises:
         StoreError: A part of it is damaged.
@@ -133,7 +134,7 @@ def _asks(call: Call) -> bool:
 
 
 def _body(recording: Recording, payload: Payload | None) -> bytes | None:
-    """The bytes of a payload; None where the run was thinned: what is gone has no form."""
+    """The bytes of a payload; None where the run was thinned: a body that is gone has no form."""
     try:
         return recording.body(payload)
     except BlobMissing:

@@ -32,7 +32,7 @@ REVISION = "kit.revision"
 FULL_READINGS = 64
 """The number of model calls whose request is read in full; for others the stored reading is used."""
 ADDRESSES = 500
-"""Places of a run at which ambient reads are looked for."""
+"""The most places of a run at which ambient reads are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SceneCall:
 
     Attributes:
         event: Its outermost event.
-        label: Its name for people: the tool's name, and the exchange where it has no event of its own.
+        label: The name of the call for people: the tool's name, and the exchange if the tool has no event of its own.
         request: Its request.
     """
 
@@ -131,7 +131,7 @@ class _Draft:
     lost: list[str] = field(default_factory=list)
     handed_in: str = ""
     inside: set[int] = field(default_factory=set)
-    """Events below a tool or model call: parts of it, no calls of their own."""
+    """Calls of tools, models and retrievers, and the events below them, which are parts of these calls."""
 
 
 def scene_of(store: Store, run: Run) -> Scene:
@@ -194,7 +194,7 @@ def _notes(recording: Recording, draft: _Draft) -> Mapping[str, Json]:
 
 
 def _proven(run: Run, root: Run) -> Totals:
-    """The run's totals; the order is proven or not for the log as a whole."""
+    """The run's totals, with the number of unproven deliveries from the root run: its log holds both runs."""
     return replace(run.totals, unproven=root.totals.unproven)
 
 
@@ -249,7 +249,7 @@ def label_of(event: Event) -> str:
 
 
 def _vectors(reading: Reading) -> Mapping[str, Json] | None:
-    """Model and dimensions, where a reading is of a call for vectors; None for words."""
+    """Model and dimensions of a call for vectors, from its reading; None for a call for words."""
     if getattr(reading, "sort", "") != "embedding":
         return None
     name = reading.model_asked or reading.model_answered
@@ -257,8 +257,8 @@ def _vectors(reading: Reading) -> Mapping[str, Json] | None:
 
 
 def _asked_by_a_model(event: Event, draft: _Draft) -> str:
-    """The tool a plain exchange belongs to: the last model call before it wanted tools called. Empty if no model
-    requested it: the exchange is the program's own plumbing."""
+    """The tool that a plain exchange belongs to, among the tools that the last model call before the exchange
+    requested. Empty if no model requested a tool: the exchange is then the program's own."""
     if not draft.models:
         return ""
     tools = model_tools(draft.models[-1].reading)
@@ -270,7 +270,7 @@ def _asked_by_a_model(event: Event, draft: _Draft) -> str:
 
 
 def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | None:
-    """The model call of an event; None where it is none."""
+    """The model call of an event; None where the event is no model call."""
     if is_traced_model(event.call):
         return _traced(recording, event, in_full)
     if event.call.kind is Kind.MODEL:
@@ -285,7 +285,7 @@ def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | Non
 
 
 def _traced(recording: Recording, event: Event, in_full: bool) -> ModelCall:
-    """A model call as a trace tells it."""
+    """A model call, from the event of a trace."""
     kept = event.attributes.get("reading")
     if in_full or not isinstance(kept, Mapping):
         answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""

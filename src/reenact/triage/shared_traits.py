@@ -21,17 +21,17 @@ from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
 
 LEAST: Final = 5
-"""Members of a group that is compared."""
+"""The least number of members of a group that is compared."""
 MOST: Final = 6
 """The most traits that a group is said to share."""
 
 _WITH: Final = 3
-"""Members that must have a trait for it to be compared."""
+"""The least number of members that have a trait that is compared."""
 _PAIRED: Final = 6
 """The number of conspicuous traits that are compared in pairs."""
 _EXAMINED: Final = frozenset(("missing", "suspicion"))
-"""Sorts of traits that only a look at the whole run tells. Cold runs do not count there: each of them gets such a look,
-of the others some, so that cold ones would outweigh them."""
+"""Sorts of traits that are known only when the whole run was examined. Cold runs do not count for these traits: all
+cold runs are examined and only some others, so that cold runs would outweigh them."""
 _IN_BODIES: Final = frozenset(("tool's answer", "prompt version"))
 """Sorts of traits that are not known of a thinned run."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -47,8 +47,8 @@ class Share:
 
     Attributes:
         traits: One trait, or two that come together.
-        found: Its frequency.
-        q: Its p-value, corrected.
+        found: The frequency of the traits.
+        q: The corrected p-value of this frequency.
         same: Traits that exactly as many members and healthy runs have.
     """
 
@@ -73,7 +73,7 @@ class RunTraits:
     """The traits of runs.
 
     Args:
-        zone: In which hours and days of the week are told.
+        zone: The time zone for hours and days of the week.
     """
 
     def __init__(self, zone: tzinfo = UTC) -> None:
@@ -157,7 +157,7 @@ def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo
 
 
 class _Healthy:
-    """Some healthy runs: how many there are, and the rows of those that have a trait that is asked for.
+    """Some healthy runs: how many there are, and for each wanted trait the numbers of the runs that have it.
 
     Args:
         unknown: Sorts of traits that do not count here.
@@ -183,7 +183,7 @@ class _Healthy:
 
 
 _HealthyOf = Mapping[tuple[str, bool, bool], _Healthy]
-"""The healthy runs of an agent that are cold or not, and that are thinned or not."""
+"""Healthy runs by agent, by whether they are cold, and by whether they are thinned."""
 
 
 def _healthy(runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits) -> _HealthyOf:
@@ -199,8 +199,8 @@ def _healthy(runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], tra
 
 
 def _beside(group: RunGroup, having: _HealthyOf, agents: Iterable[str]) -> list[_Healthy]:
-    """The healthy runs that a group is compared with. A cold run ended as well as others: without it, whatever makes
-    runs cold would look like a cause of failures."""
+    """The healthy runs that a group is compared with. Healthy cold runs are among them, because without them the cause
+    of coldness would look like a cause of failures."""
     among = set(agents)
     return [
         one for (agent, cold, _), one in having.items() if agent in among and not (cold and group.case is Case.COLD)

@@ -10,7 +10,7 @@ from reenact.facts.lazy_dataclass import dataclass, field
 
 MOST_FILES = 5_000
 LARGEST = 1 << 20
-"""Bounds of one look: source files, and bytes of one."""
+"""Bounds of one look at a project: its source files, and the bytes of one file."""
 
 _SKIPPED = frozenset(
     ("node_modules", "site-packages", "__pycache__", "build", "dist", "tests", "test", "testing", "docs")
@@ -102,7 +102,8 @@ class _Reader(ast.NodeVisitor):
         if node.module == "reenact":
             self._ours.update({each.asname or each.name: each.name for each in node.names if each.name in _MARKS})
         for each in node.names:
-            # ``from google import genai`` and ``from urllib import request`` import modules; the rest does no harm.
+            # ``from google import genai`` and ``from urllib import request`` import modules; names of other objects do
+            # no harm.
             self._note(self._found.modules, f"{node.module}.{each.name}", node)
 
     def visit_If(self, node: ast.If) -> None:

@@ -32,7 +32,7 @@ class ToolRequest:
         arguments: Decoded arguments of a function, or the decoded body of an exchange.
         query: Parameters of an address.
         headers: Headers of an exchange, lower case.
-        method, path: Of an exchange; empty for a function.
+        method, path: Method and path of an exchange; empty for a function.
         opaque: Types of arguments that could not be stored.
     """
 
@@ -158,7 +158,7 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
 
 
 def traceparent_in(request: ToolRequest) -> str:
-    """The ``traceparent`` in the inputs: a field of that name, or the item after it in a list of pairs."""
+    """The ``traceparent`` in the inputs: a field of that name, or the item after that name in a list of pairs."""
     before: Json = None
     for name, value in request.pairs():
         if is_traceparent(value) and "traceparent" in (name.lower(), str(before).lower()):

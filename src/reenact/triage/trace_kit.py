@@ -41,7 +41,7 @@ _WAYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _FEW: Final = 4
 _SPANS: Final = frozenset({"otlp", "langfuse"})
-"""Formats whose traces are spans of OpenTelemetry, so that their instrumentation can be told to say more."""
+"""Formats whose traces are spans of OpenTelemetry, so that their instrumentation can be set to capture more."""
 
 
 def traced(scene: Scene) -> Iterator[Item]:
@@ -80,13 +80,13 @@ def _part(event: Event, name: str) -> Grade | None:
 
 
 def _offering(scene: Scene, models: list[Event]) -> list[Event]:
-    """The model calls that have offered tools, as far as that can be told: those that say so, all where tools ran."""
+    """The model calls that have offered tools, as far as the trace shows: those that say so, or all if tools ran."""
     ran = bool(scene.of_kind(Kind.TOOL)) or any(each.reading.tool_calls for each in scene.models)
     return [event for event in models if ran or _part(event, "tools") is not Grade.ABSENT]
 
 
 def _item(spans: bool, bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...]) -> Iterator[Item]:
-    """An item over the facts in some events; none without such events. ``spans``: attributes of spans can tell more."""
+    """An item over the facts in some events; none without such events. ``spans``: attributes of spans can add facts."""
     events = list(events)
     grades = {event.number: weakest(_part(event, part) or Grade.ABSENT for part in parts) for event in events}
     if not grades:
@@ -152,7 +152,7 @@ def _entry(scene: Scene) -> Iterator[Item]:
 
 
 def _heard(scene: Scene) -> Event | None:
-    """The first model call that was told what a user said last: an agent that is given can be driven with that."""
+    """The first model call whose last message is a user's. A replay can give this message to a program."""
     told = (each for each in scene.models if each.full and each.reading.messages)
     return next((each.event for each in told if _role(each.reading.messages[-1]) == "user"), None)
 
@@ -162,7 +162,7 @@ def _role(message: Json) -> Json:
 
 
 def _of_run(item: Item) -> Item:
-    """An item of the run itself, which is exact where it is there."""
+    """An item of the run itself, with its fidelity: exact where the item exists."""
     names = {"user": "user.id", "tenant": "tenant.id", "session": "session.id, or gen_ai.conversation.id"}
     ways = () if item.there else (f"{names.get(item.name, item.name)} as an attribute of a span",)
     return replace(item, capture=ways, fidelity=(Grade.EXACT if item.there else Grade.ABSENT).value)

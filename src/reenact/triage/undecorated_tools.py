@@ -16,7 +16,7 @@ from reenact.triage.scene import ModelCall, Scene
 
 _FEW = 3
 _WHOLE = frozenset({Kind.TOOL, Kind.RETRIEVAL, Kind.MCP})
-"""Calls that a replay answers as a whole: reads in their bodies do not matter to it."""
+"""Kinds of call that a replay answers as a whole: reads in their bodies do not matter to the replay."""
 
 
 def undecorated(scene: Scene) -> Iterator[Item]:
@@ -45,8 +45,8 @@ def undecorated(scene: Scene) -> Iterator[Item]:
 
 
 def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:
-    """The tools that one model call asked for: its number, their names, and whether files were touched during the
-    call."""
+    """For each model call, the unrecorded tools that it asked for: the number of the call, the names of the tools, and
+    whether files were touched while the tools ran."""
     answered = _answered(scene.models)
     spoken = {each.event.number: each.event for each in scene.models}
     world = [event for event in scene.events if event.call.kind in ITEMS and event.number not in spoken]
@@ -64,12 +64,12 @@ def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:
         others = [event for event in between if event.name not in wanted]
         frozen = [event for event in between if event.call.kind in _WHOLE]
         if sum(event in frozen for event in others) >= len(bare):
-            continue  # they may be recorded under another name
+            continue  # the tools may be recorded under another name
         touches = any(
             us is None or (_within(us, each.event.ended_us, until.issued_us) and not any(map(partial(_in, us), frozen)))
             for us in files
         )
-        if touches or len(others) < len(bare):  # else they may only make calls that are recorded
+        if touches or len(others) < len(bare):  # else the tools may only make calls that are recorded
             yield here, bare, touches
 
 
@@ -99,8 +99,8 @@ def _mappings(value: Json) -> Iterator[Mapping[str, Json]]:
 
 
 def _files(scene: Scene) -> Iterator[int | None]:
-    """When the program's own code has read or changed a file, in microseconds since the run began; None where that is
-    not known, as of older runs."""
+    """When the program's own code has read or changed a file, in microseconds since the run began; None where the time
+    is not known, as in older runs."""
     for name, note in scene.notes.items():
         if isinstance(note, Mapping) and name.startswith((CHANGED, READ)) and note.get("digests") != [ABSENT]:
             us = note.get("us")
