@@ -32,8 +32,8 @@ _PLAIN = frozenset((int, bool, float, type(None)))
 
 
 def clean_text(eraser: Eraser, body: bytes) -> bytes:
-    """A text of any length; a very long one in pieces. If it holds too many candidates, the parts with candidates are
-    removed."""
+    """Clean a text of any length; a very long text is cleaned in pieces. If a text holds too many candidates, the parts
+    with candidates are removed."""
     if is_withheld(body):
         return cast(bytes, body)
     if is_large(body):
@@ -51,7 +51,7 @@ def clean_text(eraser: Eraser, body: bytes) -> bytes:
 
 
 def clean_call(eraser: Eraser, call: Call) -> Call:
-    """A call without credentials, itself where it had none."""
+    """A call without credentials; the same object where it had none."""
     if call.kind in (Kind.HTTP, Kind.WEBSOCKET) or is_exchange(call.rule):
         sort = "request"
     else:
@@ -84,7 +84,7 @@ def clean_call(eraser: Eraser, call: Call) -> Call:
 
 
 def _cleaned_command(eraser: Eraser, body: bytes) -> bytes:
-    """The start of a process: its command line by the names of options."""
+    """Clean the start of a process: its command line by the names of options."""
     if b'"command":' not in body:
         return body
     try:
@@ -104,7 +104,7 @@ def _cleaned_command(eraser: Eraser, body: bytes) -> bytes:
 def clean_outcome(eraser: Eraser, outcome: Came) -> Came:
     """The cleaned outcome of a call; the same object where it held no credential."""
     text = partial(clean_text, eraser)
-    if isinstance(outcome, Value) and not outcome.changes and not outcome.head:  # nearly all of them
+    if isinstance(outcome, Value) and not outcome.changes and not outcome.head:  # nearly all outcomes
         return _plain_value(eraser, outcome)  # type: ignore[return-value]  # a Value has no subtypes: Came is Value here
     by_hand: dict[str, Callable[[Any], Any]] = {"body": text, "changes": text, "error": partial(clean_error, eraser)}
     if isinstance(outcome, Stream):
@@ -118,7 +118,7 @@ def _plain_value(eraser: Eraser, value: Value) -> Value:
 
 
 def clean_error(eraser: Eraser, error: ErrorFact) -> ErrorFact:
-    """An exception with its causes and members."""
+    """Clean an exception with its causes and members."""
     text, inner = partial(clean_text, eraser), partial(clean_error, eraser)
     by_hand: dict[str, Callable[[Any], Any]] = {"args": text, "state": text, "cause": inner, "context": inner}
     by_hand["members"] = lambda members: tuple(map(inner, members))
@@ -126,12 +126,13 @@ def clean_error(eraser: Eraser, error: ErrorFact) -> ErrorFact:
 
 
 def clean_end(eraser: Eraser, end: End) -> End:
-    """How a stream ended."""
+    """Clean the end of a stream."""
     return cleaned(end, eraser, {"error": partial(clean_error, eraser)})
 
 
 def clean_head(eraser: Eraser, head: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The head of a stream: headers by their names, everything else as JSON; itself where it held no credential."""
+    """Clean the head of a stream: headers by their names, everything else as JSON. The same object where it held no
+    credential."""
     found = dict(head)
     for name, value in head.items():
         if name == "headers":
@@ -142,7 +143,7 @@ def clean_head(eraser: Eraser, head: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """A state by the names of its parts; itself where it held no credential."""
+    """Clean a state by the names of its parts; the same object where it held no credential."""
     found: dict[str, bytes] = {}
     for name, given in slots.items():
         entries = given if is_grown(given) else None
@@ -155,14 +156,14 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
         place = called
         while place in found:  # two parts whose names were credentials
             place = f"{called}{len(found)}"
-        # The name may be a credential itself: then it has been removed and cannot be cut off.
+        # A name that is a credential itself has been removed, and cannot be cut off.
         clean = value if after == named else after[len(lead) :] if after.startswith(lead) else clean_text(eraser, value)
         found[place] = clean if entries is None else entries if clean == value else _entries(entries, clean)
     return slots if found == slots else found
 
 
 def _entries(entries: NewEntries, clean: bytes) -> NewEntries:
-    """The new entries of a list, of which the argument is a cleaned list.
+    """The new entries of a growing list, replaced by those of the list ``clean``.
 
     Raises:
         Exhausted: The cleaned value is no list.
@@ -192,7 +193,7 @@ def _cleaned_request(eraser: Eraser, call: Call) -> Mapping[str, Json]:
 
 
 def _cleaned_content(eraser: Eraser, call: Call, head: Mapping[str, Json]) -> tuple[Mapping[str, Json], bytes]:
-    """The body of a request, and its head, which says how the body is stored."""
+    """The cleaned body of a request, and its head, which says how the body is stored."""
     body = call.body
     if not body:
         return head, body
@@ -205,7 +206,7 @@ def _cleaned_content(eraser: Eraser, call: Call, head: Mapping[str, Json]) -> tu
         if undone is not None and not undone.whole and len(undone.data) >= _DECODED:
             raise SearchExhausted
         return head, body
-    if undone is not None:  # stored decoded, and its head says so
+    if undone is not None:  # the body is stored decoded, and the head says so
         left = [pair for pair in head.get("headers") or () if str(pair[0]).lower() != "content-encoding"]
         head = {**head, "headers": left}
     return head, found

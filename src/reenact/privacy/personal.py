@@ -26,7 +26,7 @@ _SOCIAL: Final = lazy_regex(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!00
 _ADDRESS: Final = lazy_regex(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 _NOBODY: Final = lazy_regex(r"(?:^|\.)(?:example(?:\.[a-z]+)?|invalid|test|local|localhost)$", re.IGNORECASE)
 _ESCAPED: Final = lazy_regex(r"\\+[nrt]")
-"""Ends of lines inside a text that is JSON: their letter belongs to no word."""
+"""Ends of lines and tabs inside a JSON text: the letter of such an escape belongs to no word."""
 _CARD_DIGITS: Final = range(13, 20)
 
 

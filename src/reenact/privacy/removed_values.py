@@ -31,10 +31,10 @@ MOST: Final = 64
 _LONGEST: Final = 16 << 10
 _SHORT: Final = 8 << 10
 _ALONE: Final = 12
-"""A shorter value is found only without a letter or digit beside it, because it may occur by chance."""
+"""A value shorter than this is found only without a letter or digit beside it, because it may occur by chance."""
 _KEY: Final = ENTROPY.bytes(16)
 _NEVER: Final = frozenset({CredentialSort.VALUE.value})
-"""Found by value anyway."""
+"""Sorts of values that are not added, because they are known by value anyway."""
 
 
 class RemovedValues:
@@ -43,7 +43,7 @@ class RemovedValues:
     Args:
         before: The values that are known by digest; their key is this run's too.
         above: The removed values of the run in this process that this run continues.
-        kept: Whether a list of them is kept with the run.
+        kept: Whether a list of these values is kept with the run.
     """
 
     __slots__ = (
@@ -71,8 +71,9 @@ class RemovedValues:
         return bool(self._values) or bool(self._above)
 
     def _candidates(self, data: bytes) -> list[tuple[bytes, str]]:
-        """The values in a long text: a memory search for each, for long values only in parts without word breaks of
-        their length. 5 ms a MiB of prose for fifty of them, 20 in text without breaks."""
+        """The values that occur in a long text, each found by a search in memory. A long value is searched only in
+        parts that are as long without a word break. Fifty values cost 5 ms for a MiB of prose, and 20 ms for text
+        without breaks."""
         long = [each for each in self._values if len(each[0]) >= _ALONE and is_token(each[0])]
         if not long:
             return [each for each in self._values if each[0] in data]
@@ -109,7 +110,7 @@ class RemovedValues:
             self._fresh.append(told)
 
     def spans(self, data: bytes) -> list[CredentialSpan]:
-        """The places of the values, in the order of the values; empty without any."""
+        """The places of the values in ``data``, in the order of the values; empty where it holds none."""
         found = [] if self._above is None else self._above.spans(data)
         for value, sort in self._values if len(data) < _SHORT else self._candidates(data):
             size = len(value)
@@ -125,8 +126,8 @@ class RemovedValues:
     def joined(
         self, data: bytes, found: list[CredentialSpan], seams: Sequence[int] | None = None
     ) -> list[CredentialSpan]:
-        """The findings in ``data`` by name or shape, and the further places of their values; with ``seams`` only those
-        across a seam."""
+        """The findings in ``data`` by name or shape, and the further places of removed values; with ``seams``, only
+        those of these places that lie across a seam."""
         if not self:
             return found
         spans = self.spans(data)
@@ -135,27 +136,27 @@ class RemovedValues:
         return apart([*found, *spans]) if spans else found
 
     def erased(self, data: bytes) -> bytes:
-        """A text that was printed, each value in it reduced as in a recording's output, for comparing."""
+        """A printed text with the constant of its class in place of each value, as in the output of a recording."""
         found = apart(self.spans(data)) if self else []
         return replaced(data, found, lambda _, span: constant(span.sort)) if found else data
 
     def values(self) -> list[bytes]:
-        """All that is known as text."""
+        """All values that are known as text."""
         return [*self._known, *([] if self._above is None else self._above.values())]
 
     def entries_under(self, key: bytes) -> list[str]:
-        """The entries for the values in a list with this key."""
+        """The entries that the values have in a list with this key."""
         return [told for value, sort in self._known.items() if (told := entry(key, sort, value))]
 
     # -- what is kept of them ---------------------------------------------------------------------------------------
 
     @property
     def has_fresh(self) -> bool:
-        """Whether there are values to be stored that were not handed out yet."""
+        """Whether there are entries for values that ``notes`` has not yet returned."""
         return bool(self._fresh)
 
     def notes(self) -> tuple[EvidenceNoted, ...]:
-        """The notes for the run since the last call."""
+        """The notes for the run on the values that were added since the last call."""
         if not self._fresh:
             return ()
         fresh, self._fresh = self._fresh, []
@@ -168,12 +169,12 @@ class RemovedValues:
 
     @property
     def listed(self) -> RemovedDigests:
-        """All that may be kept of them."""
+        """The list of values that may be kept, as digests."""
         return RemovedDigests(self.key, self._entries) if self._entries else NOTHING
 
 
 _UNDER_WAY: WeakValueDictionary[str, RemovedValues] = WeakValueDictionary()
-"""The values by run, while the run lasts: for runs that begin inside it, in this process."""
+"""The removed values of each run under way, for runs that begin inside it in this process."""
 
 
 def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[RemovedDigests, RemovedValues]:
@@ -187,7 +188,7 @@ def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[Remove
     above = _UNDER_WAY.get(run.parent) if run.parent else None
     before = listed(run.capture.get(REMOVED))
     if above is None and not before and run.parent and kept:
-        with suppress(ReenactError):  # it is kept elsewhere
+        with suppress(ReenactError):  # the parent is in another store
             parent = store.open(run.parent)
             before = listed(parent.run.capture.get(REMOVED)) or noted(parent.notes(None))
     removed = RemovedValues(before, above, kept=kept)

@@ -24,7 +24,7 @@ UNPROVEN_US = 20_000
 SPIN_US = 2_000_000
 """How long any awaited delivery waits while others never stop running (a spinning wait)."""
 WORK_RATE = 4
-"""So much longer it waits while they compute: a replay has no answer to wait for, but a slow machine."""
+"""An awaited delivery waits this many times longer while others compute: the machine may only be slow."""
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
 QUIET_US = 3_000_000
@@ -36,7 +36,7 @@ ENDLESS = 5_000
 PERIODIC = 2_000
 """After this many sleeps without a recorded delivery, a periodic sleeper counts as one that brings none."""
 HOPES = 1_000
-"""So many time-outs that the recording does not have are waited for before a call is said not to be made."""
+"""The number of time-outs beyond the recording that are waited for before a call counts as not made."""
 STUCK_US = 500_000
 """How long nothing at all may happen before the replay is declared to be at its end."""
 
@@ -45,7 +45,7 @@ class RecordedSchedule:
     """Hands deliveries out in recorded order.
 
     Args:
-        again: Gives a fresh reading of the recorded deliveries.
+        again: Gives an iterator over the recorded deliveries, from the first one.
         ignorable: Whether a recorded delivery belongs to the inside of a frozen call.
         missing: Called with a recorded answer that no strand awaits; it may halt the gate.
         stopped: Called when nothing can go on.
@@ -81,13 +81,13 @@ class RecordedSchedule:
         self.granted: list[Delivery] = []
         self.keeping = False
         self.stand_in: Callable[[Tag, Iterable[Tag]], Tag | None] = lambda due, waiting: None
-        """The turn of a strand with another name that takes the place of an unawaited one."""
+        """Gives the turn of a renamed strand that takes the place of a turn that no strand awaits."""
         self.under_way: set[int] = set()
         """The number of live calls of a replay that the world has yet to answer: until then no timer fires."""
         self.blocked_strands: BlockedStrands | None = None
         """The waiter for a strand that blocks where no hook sees it; None if there is none."""
         self.cut_short = False
-        """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
+        """Whether the recorded program died: after its last delivery nothing has happened, and no timer fires."""
         self._guessed = False
         self._beyond = 0
         self._seed: int | None = None
@@ -101,19 +101,19 @@ class RecordedSchedule:
         return self.order.at_us
 
     def timer_set(self, tag: Tag, times: TimerSpan) -> None:
-        """The timer fires when its number comes."""
+        """Do nothing: a timer fires when its number comes."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
-        """Its signals are recorded."""
+        """Do nothing: the signals of an alarm are recorded."""
 
     def impatient(self) -> bool:
-        """A hold waits for a number."""
+        """False: in a replay a held delivery waits for its number."""
         return False
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """The recorded number; -1 for a delivery that the recording does not have."""
         head = self.order.head
-        if due_us is not None:  # a timer that fires sees its own deadline passed
+        if due_us is not None:  # when a timer fires, the clock shows that its deadline has passed
             self.order.at_us = max(self.order.at_us, due_us)
         if self.keeping:
             times = head.times if head is not None and head.tag == tag else None
@@ -190,13 +190,14 @@ class RecordedSchedule:
         if waiter is None and self._ignorable(head):
             return PendingChange(self._advance)
         if head.tag.kind == "i":
-            return None  # the watch sends it, from a thread that is not interrupted
+            return None  # the watch sends the signal, from a thread that is not interrupted
         return self._in_place_of(head, at) if waiter is None else self._in_turn(waiter, head, at)
 
     def _in_turn(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next number, unless a blocked strand has yet to make a call that it had made by then."""
+        """The waiter of the next number, unless a blocked strand has yet to make a call that the recorded run had made
+        before."""
         if waiter.alive is not None and not waiter.alive():
-            return waiter  # it takes no number
+            return waiter  # a waiter that has gone takes no number
         blocked = self.blocked_strands if at.blocked_us >= 0 else None
         if blocked is not None and (late := blocked.late(head, at.waiting)):
             return blocked.waits(late, head, at.blocked_us)
@@ -217,13 +218,13 @@ class RecordedSchedule:
         return other or self._leading_to(head, at) or PendingChange(self._unawaited, (head,))
 
     def _stands_in(self, name: Tag, due: Tag) -> None:
-        """The next delivery is waited for under another name: from now on it is waited for under its own."""
+        """Give the waiter of the next delivery the recorded name, because it waits under another one."""
         waiter = self.gate.waiting.pop(name)
         waiter.tag = due
         self.gate.waiting[due] = waiter
 
     def _unawaited(self, head: Delivery) -> None:
-        """The next delivery has no waiter and will have none: go on to the one after it."""
+        """Go on to the delivery after the next one, which has no waiter and will have none."""
         if head.tag.kind == "e":
             self._missing(head)
             if self.gate.halted is not None:
@@ -234,12 +235,12 @@ class RecordedSchedule:
             self._advance()
 
     def _hasty(self, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
-        """A time-out that goes before the delivery it came behind.
+        """The waiter for a time-out that now goes before a delivery, and came after it in the recording.
 
-        It was let go while the strand that had this delivery was at work, and that strand had not ended the wait by
-        then, for that withdraws the time-out. Where the work takes less time than it took, it would: a queue would
-        hold one item more, and the batch would be another one. Its wait has begun already, so nothing is turned round
-        but that."""
+        In the recording the time-out was let go while the strand that got the delivery was at work. That strand had not
+        yet ended the wait, because this would have withdrawn the time-out. If its work takes less time in the replay,
+        the strand would end the wait first: a queue would hold one item more, and the batch would be another one. The
+        wait for the time-out has already begun, so only these two deliveries change places."""
         after = self.order.after
         if after is None or after.proven or after.tag.kind != "t" or not self.lets_ahead:
             return None
@@ -252,13 +253,14 @@ class RecordedSchedule:
         """A waiter that may go before a call counts as missing: its strand waits for no answer and may still make the
         call.
 
-        It comes out of its turn where it did more than then, or less: work that is done once was done by another
-        request, a thread was let go without proof. A time-out that the recording does not have is the last resort."""
+        The waiter comes out of its turn if its strand did more, or less, than in the recording: another request did
+        work that is done once, or a thread was let go without proof. A time-out that the recording does not have is the
+        last resort."""
         if head.tag.kind != "e" or not self.is_missed(head):
             return None
         others = [each for each in at.waiting.values() if each.tag.kind != "e" and each.tag.lane != "~never"]
         ready = [each for each in others if each.deadline_us is None]
-        if ready and self._beyond <= ENDLESS:  # two that wake each other would go on for ever
+        if ready and self._beyond <= ENDLESS:  # two strands that wake each other would go on for ever
             return min(ready, key=lambda each: self.order.number_of(each.tag) or 0)
         return self._first(others, at) if self._beyond <= HOPES else None
 
@@ -269,7 +271,7 @@ class RecordedSchedule:
         return at.waiting[first] if first is not None else None
 
     def _beyond_recording(self, head: Delivery, at: Standstill) -> Waiter | None:
-        """A waiter that no number to come will release: something the recorded program did not have."""
+        """A waiter that no later number will release, because the recorded program did not wait there."""
         others = self._without_number(head, at)
         free = next((waiter for waiter in others if waiter.deadline_us is None), None)
         return free or self._first([waiter for waiter in others if waiter.sleeper], at)
@@ -301,7 +303,8 @@ class RecordedSchedule:
         return min(timers, key=lambda waiter: waiter.deadline_us or 0, default=None)
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """A replay sends no request, so no strand waits for one; one that waited in the recording takes the turn."""
+        """Whether a strand takes a turn. A replay sends no request, so no strand waits for the world; a strand that
+        waited in the recording takes the turn."""
         with self.gate.lock:
             return rested or self.order.number_of(tag) is not None
 
@@ -352,11 +355,12 @@ class RecordedSchedule:
         return self.order.head is not None and self.order.head.tag.kind == "i"
 
     def signal_due(self, waited_us: int) -> bool:
-        """Send it when everything waits; while a strand computes, as long after the last delivery as recorded."""
+        """Send the next recorded signal when everything waits. While a strand computes, send it as long after the last
+        delivery as it was recorded."""
         head, waits = self.order.head, self.gate.running <= 0
         if head is None or head.tag.kind != "i" or self.gate.halted is not None:
             return False
-        if not waits and self._awaits_call(head.tag) is False:  # that call has not been made yet, if it ever is
+        if not waits and self._awaits_call(head.tag) is False:  # the interrupted call is not made yet
             if self.gate.waiting and waited_us > self.give_up_us:
                 self.doubts.append(head.number)
                 self._advance()
@@ -366,7 +370,7 @@ class RecordedSchedule:
             return waits
         if waited_us > due_us + STUCK_US or not self.gate.signals.process.ring(
             head.tag.number
-        ):  # no handler now, or it never runs
+        ):  # there is no handler now, or it never runs
             self.doubts.append(head.number)
             self._advance()
             if waits:
@@ -376,8 +380,8 @@ class RecordedSchedule:
         return True
 
     def meets(self, lane: Lane) -> None:
-        """A lane is about to go on from where it is, by a call, a look at a clock, a printed text. A signal that is
-        recorded there comes now, unless it has come already. Its place inside a computation is not known more exactly.
+        """Send the signal that is recorded where a lane is now, if it has not come yet. The lane is about to go on, by
+        a call, a look at a clock, or a printed text. The signal's place inside a computation is not known more exactly.
 
         Called in the thread that goes on, which holds no lock."""
         head = self.order.head
@@ -398,7 +402,7 @@ class RecordedSchedule:
         return (lane.position, steps_of(lane)) < (came.position, came.steps)
 
     def _awaits_call(self, tag: Tag) -> bool | None:
-        """Whether a strand awaits the answer of the call in which a signal came; None where it came in none."""
+        """Whether a strand awaits the answer of the call in which a signal came; None where it came in no call."""
         event = call_around(tag)
         return None if event is None else any(self._is_of(waiting, event) for waiting in self.gate.waiting)
 
@@ -407,7 +411,7 @@ class RecordedSchedule:
         return tag.kind == "e" and tag.number == event
 
     def stalled(self, waited_us: int) -> None:
-        """Nothing runs and nothing has come for a while: this is the end."""
+        """End the replay after a while in which nothing runs and nothing comes."""
         if self.gate.signals.unnoticed:  # the handler has returned, and its strand waits again
             self.gate.signals.unnoticed = False
             self.gate.pump()
@@ -416,7 +420,8 @@ class RecordedSchedule:
             self._stopped()
 
     def silent(self, waited_us: int) -> None:
-        """A strand blocks in a wait of its own, and all others wait for ever: the end, once that lasts too long."""
+        """End the replay after too long a time in which a strand blocks in a wait of its own and all others wait for
+        ever."""
         patience_us = self.give_up_us if self.gate.waiting else self.quiet_us
         if waited_us > patience_us and self.gate.halted is None and not self.under_way:
             self._stopped()
