@@ -51,7 +51,7 @@ class SessionGoldens:
         return list(dict.fromkeys(found))
 
     def named(self, folder: Path, names: Iterable[object]) -> None:
-        """A test names these goldens, or patterns."""
+        """Note that a test names these goldens, or patterns."""
         golden_dir = self.golden_dir(folder)
         for name in names:
             if isinstance(name, str):
@@ -65,7 +65,7 @@ class SessionGoldens:
         return sorted(list(each) for each in self._used)
 
     def heard(self, used: Iterable[Sequence[str]]) -> None:
-        """Another process of the same session knows tests that name these."""
+        """Take in the goldens that tests name in another process of this session."""
         self._used.update((folder, name) for folder, name in used)
 
     def came_of(self, told: Mapping[str, Any]) -> None:
