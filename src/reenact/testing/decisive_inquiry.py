@@ -86,7 +86,7 @@ class Inquiry:
 
 
 def inquiry(recording: Recording, model: str) -> Inquiry:
-    """Make the inquiry about a run: of the run's question, its end, and as many of its steps as fit."""
+    """The inquiry about a run, with the run's question, its end, and as many of its steps as fit."""
     steps: list[Json] = []
     size = 0
     for act in course_of(recording).acts:

@@ -168,7 +168,7 @@ class OpenSchedule(ArrivalSchedule):
         return 0
 
     def now_us(self) -> int:
-        """No time passes."""
+        """The time, which stands still."""
         return 0
 
 

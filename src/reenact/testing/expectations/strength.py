@@ -200,7 +200,7 @@ def proposals(expectation: Expectation | None, bad: Recording, fixed: Recording 
 
 
 def _tighter(expectation: Expectation, bad: Recording, fixed: Recording | None) -> Iterator[str]:
-    """The same comparison with a bound that the bad run would break."""
+    """The comparison of an expectation with a tighter bound, which the bad run breaks."""
     match expectation.compiled().root:
         case ast.Compare(left=left, ops=[ast.LtE() | ast.Lt() | ast.GtE() | ast.Gt() | ast.Eq()], comparators=[right]):
             if not isinstance(right, ast.Constant):

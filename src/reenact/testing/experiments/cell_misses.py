@@ -60,11 +60,11 @@ class CellMisses(ForkMisses):
         return False
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """As in a golden."""
+        """See ``GoldenMisses.breaks_off``."""
         return self._row.breaks_off(calls, event)
 
     def ends(self, calls: ForkCalls) -> bool:
-        """As in a golden."""
+        """See ``GoldenMisses.ends``."""
         return self._row.ends(calls)
 
     def _cannot_change(self, calls: ForkCalls, lane: Lane, call: Call, why: str) -> Halt:

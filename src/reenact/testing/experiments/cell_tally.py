@@ -91,7 +91,8 @@ class CellTally:
 
     @property
     def changed(self) -> list[tuple[str, int]]:
-        """The tool calls that are not the recorded ones, each with the number of cells that made it."""
+        """The tool calls that differ from the recorded ones, each with the number of cells that have this
+        difference."""
         return Counter(text for cell in self.cells for text in dict.fromkeys(cell.changed)).most_common()
 
     def _rows(self) -> Iterable[tuple[str, Iterable[CellResult]]]:

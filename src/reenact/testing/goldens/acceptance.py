@@ -91,7 +91,7 @@ class Reasons:
 
 
 NOTHING: Final = Reasons()
-"""Nothing is accepted."""
+"""The reasons by which no difference is accepted."""
 
 
 def _in_order(place: str) -> tuple[int, int, str]:

@@ -94,7 +94,7 @@ def add_golden(
 
     Args:
         store: The store of its runs.
-        run: The run. With ``expect`` it is one that went wrong; without expectations, one that must stay the same.
+        run: The run. With ``expect``, a run that went wrong; without expectations, a run that must stay the same.
         golden: Its name and texts, its scripted answers, its ``expect`` (each fails on ``run`` and holds on ``fixed``)
             and its ``holds`` (each holds on both).
         golden_dir: The folder for it.

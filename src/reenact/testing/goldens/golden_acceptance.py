@@ -83,7 +83,7 @@ class SettledGolden:
 
     @property
     def line(self) -> str:
-        """Its result in one line."""
+        """The golden's result in one line."""
         if self.replaced:
             return f"{self.outcome.name}  reviewed  it answers from today's run from now on"
         if self.outcome.status == "passed":

@@ -16,7 +16,7 @@ _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 
 
 def is_golden(file: str) -> bool:
-    """Whether a file of the folder is one, and no draft that a killed process has left."""
+    """Whether a file of the folder is a golden, and not a draft that a killed process has left."""
     return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
 
 

@@ -32,7 +32,7 @@ class HistoryEntry:
             here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
             (it passed on the code of a deploy).
         event: The number of the event, in the run that the golden answered from; None for the whole golden, or without
-            one.
+            an event.
         category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
         reason: The reason, in a person's words; for ``verified``, the text of the deploy's mark.
         today: The number of the event in the run of that day; None without one.

@@ -108,7 +108,7 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """Its result in one line."""
+        """The golden's result in one line."""
         held = f"{len(self.judged) - len(self.failed)} of {len(self.judged)} expectations" if self.judged else "same"
         told = f"{self.name}  {self.status}"
         if self.status == "passed":

@@ -106,12 +106,12 @@ class Golden:
 
     @property
     def judged(self) -> bool:
-        """Whether it has expectations; a golden without any must replay without a difference."""
+        """Whether the golden has expectations; a golden without any must replay without a difference."""
         return bool(self.expect or self.holds)
 
     @property
     def starts(self) -> bool:
-        """Whether it names its program, because its run was imported and knows none."""
+        """Whether the golden names its program, because its run was imported and knows none."""
         return bool(self.command or self.entry)
 
     @property

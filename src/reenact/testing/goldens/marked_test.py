@@ -147,11 +147,12 @@ class Trial:
         self._stack.close()
 
     def properties(self) -> list[tuple[str, str]]:
-        """The facts of its outcome, for JUnit."""
+        """The facts of the golden's outcome, for JUnit."""
         return [("reenact.golden", self._told.name), *((f"reenact.{name}", value) for name, value in facts(self._told))]
 
     def told(self, body: str = "") -> dict[str, Any]:
-        """Its outcome as data. ``body``: the error of the test's own body, although the golden has passed."""
+        """The outcome of the golden as data. ``body``: the error of the test's own body, although the golden has
+        passed."""
         outcome = self._told
         if body and outcome.status == "passed":
             outcome = replace(outcome, status="failed", message=body)

@@ -41,7 +41,7 @@ class SessionGoldens:
     def several(self, folder: Path, patterns: Sequence[object]) -> list[str] | None:
         """The goldens that a marker means, where these are to be tests of their own; None for one literal name.
 
-        A pattern that means none stays as it is: its test fails and says so. So does a name without a golden.
+        A pattern or a name without a golden stays as it is: its test fails and says so.
         """
         texts = [each for each in patterns if isinstance(each, str)]
         if len(texts) != len(patterns) or not texts or (len(texts) == 1 and not WILD & set(texts[0])):
