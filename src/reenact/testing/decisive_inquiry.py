@@ -86,7 +86,7 @@ class Inquiry:
 
 
 def inquiry(recording: Recording, model: str) -> Inquiry:
-    """The question about a run: its question, its end, and as many of its steps as fit."""
+    """The inquiry about a run, with the run's question, its end, and as many of its steps as fit."""
     steps: list[Json] = []
     size = 0
     for act in course_of(recording).acts:
@@ -112,7 +112,7 @@ def ask_where(told: str, model: str, address: str) -> dict[str, Json]:
 
 
 def kept(store: Store, about: Inquiry) -> PointedAnswer | None:
-    """The answer that a store keeps; None for none."""
+    """The answer to an inquiry that a store keeps; None where the store keeps none."""
     run = next(iter(store.runs(tag={TAG: about.digest}, status="ok", limit=1)), None)
     if run is None:
         return None
@@ -120,7 +120,7 @@ def kept(store: Store, about: Inquiry) -> PointedAnswer | None:
 
 
 def asked(store: Store, about: Inquiry) -> PointedAnswer:
-    """Ask a model, once, and keep the exchange.
+    """Ask a model about a run, once, and keep the exchange in a store.
 
     Raises:
         UsageError: The model could not be asked.

@@ -71,7 +71,7 @@ def never_before(name: str, first: str) -> Expectation:
 
 
 def no_loop(name: str | None = None, *, at_most: int = 3) -> Expectation:
-    """No identical call is made more than so many times; of one tool where a name is given."""
+    """No identical call is made more than ``at_most`` times; with a name, only calls of that tool count."""
     return Expectation(f"{'repeats' if name is None else called('repeats', name)} <= {at_most}")
 
 

@@ -130,11 +130,11 @@ class _FrozenTime:
         return seen * 1_000
 
     def unrecorded(self, source: str, fresh: Any) -> Any:
-        """The machinery of waiting sees the real time, or it would wait for ever."""
+        """Give code that waits (locks, queues, asyncio) the real time: with the frozen one it would wait for ever."""
         return fresh
 
     def fault(self, error: Exception) -> bool:
-        """A mistake here is a mistake in the test."""
+        """Let the error be raised: a mistake here is a mistake in the test."""
         return True
 
     def note(self, lane: Any, key: str, value: Any) -> None:
@@ -144,17 +144,17 @@ class _FrozenTime:
         """Nothing is kept."""
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], None]:
-        """Lists are looked at whole."""
+        """Every list is read as a whole."""
         return declared, None
 
     def restate(self, event: int, state: Any) -> None:
-        """The state as it is."""
+        """None: the state stays as it is."""
 
     def printed(self, stream: int, data: bytes) -> None:
         """Nothing is kept."""
 
     def gap(self, what: str, place: str) -> None:
-        """Nothing is missed."""
+        """No gap is noted: nothing is recorded."""
 
 
 class OpenSchedule(ArrivalSchedule):
@@ -164,11 +164,11 @@ class OpenSchedule(ArrivalSchedule):
         super().__init__(CLOCK, 0, "arrival", 0, repr)
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
-        """Always the first."""
+        """Grant each delivery at once."""
         return 0
 
     def now_us(self) -> int:
-        """No time passes."""
+        """The time, which stands still."""
         return 0
 
 
@@ -177,7 +177,7 @@ _current: _FrozenTime | None = None
 
 @contextmanager
 def _listening() -> Iterator[_FrozenTime]:
-    """The session of this block: the one around it where there is one."""
+    """The session of this block: that of a block around it, if there is one; else a new one."""
     global _current
     with _lock:
         outer, listener = _current, lanes.current()
@@ -209,7 +209,7 @@ def _listening() -> Iterator[_FrozenTime]:
 
 
 def _waits(frame: FrameType | None) -> bool:
-    """Whether the read of a clock that these frames are about is one of the machinery of waiting."""
+    """Whether the frames are those of a library that reads a clock in order to wait."""
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package not in _BETWEEN:

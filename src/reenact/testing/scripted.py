@@ -25,7 +25,7 @@ Expected = str | When | Callable[[Ask], object]
 returns False or raises an ``AssertionError`` for another request."""
 
 _REFUSED = Fault("status", status=400)
-"""SDKs do not try again after it."""
+"""The fault for a refused request: SDKs do not retry after this status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,8 @@ class ScriptedModel:
             ) from because
 
     def _arrives(self, ask: Ask) -> bool:
-        """Give a request the next answer, if there is one and it is asked as it must be. Never a rule that holds."""
+        """Give a request the next answer, if there is one and the request is the expected one. Always False: no rule
+        holds."""
         with self._lock:
             self.asked.append(ask)
             number = len(self.asked)

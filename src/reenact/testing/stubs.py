@@ -109,7 +109,7 @@ class RecordedTool:
         """Answer as recorded.
 
         Raises:
-            Divergence: Nothing like this was asked, or no recording of it is left.
+            Divergence: No such call was recorded, or each of its recordings is used.
         """
         return self.stub(*args, **kwargs)
 
@@ -149,7 +149,7 @@ class RecordedTool:
             raise self._ledger.missing()
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[SeamCall, _Answer]:
-        inspect.signature(self._seam.function).bind(*args, **kwargs)  # refuses what the function would
+        inspect.signature(self._seam.function).bind(*args, **kwargs)  # refuses arguments that the function would refuse
         call = SeamCall(self._seam, cast(Lane, self._ledger), args, kwargs)
         return call, _Answer(self._ledger.take(call.describe()))
 
@@ -215,7 +215,7 @@ class _Ledger:
         return self
 
     def fault(self, problem: Exception) -> bool:
-        """Something recorded cannot be had again here; that sticks too."""
+        """Keep the problem of a recorded value that cannot be restored here; every later call raises it."""
         with self._lock:
             self.diverged = self.diverged or problem
         return True
@@ -304,7 +304,7 @@ class _Answer(NeverLive):
         return _GivenTurn(cast(Stream, self._fixture.event.outcome))
 
     def part(self) -> _GivenTurn[bytes | End]:
-        """The next item, or how they ended."""
+        """The next item of a stream, or its end."""
         data = next(self._parts, None)
         if data is not None:
             return _GivenTurn(data)
@@ -314,7 +314,7 @@ class _Answer(NeverLive):
         return _GivenTurn(end)
 
     def dropped(self) -> None:
-        """Reading no further is the test's affair."""
+        """Do nothing: a test may stop reading a stream before its end."""
 
 
 class _GivenTurn(Generic[T]):
@@ -326,7 +326,7 @@ class _GivenTurn(Generic[T]):
         self._gives = gives
 
     def wait(self) -> T:
-        """At once."""
+        """Return the value at once."""
         return self._gives
 
     def __await__(self) -> Generator[Any, Any, T]:

@@ -1,7 +1,7 @@
 """Courts: the question to a judging model, its reply, and the source of its opinions.
 
-An expectation with ``judge(…)`` asks a court. The one in ``opinions`` records and replays; without a recording an
-opinion is *stale*.
+An expectation with ``judge(…)`` asks a court. The court in ``kept_opinions`` records opinions and replays them; an
+opinion without a recording is *stale*.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from reenact.facts.lazy_dataclass import dataclass
 __all__ = ["FORM", "MISSING", "Court", "Opinion", "Question", "is_stale", "stale"]
 
 FORM: Final = "judge/1"
-"""The version of the text for a model (``asking``): another form makes another question."""
+"""The version of the text that a model gets (see ``judge_calls``). A text of another version is another question."""
 
 MISSING: Final = ("judge",)
-"""The name of the missing part in an error for a missing opinion."""
+"""The name that an error gives to an opinion as a missing part."""
 
 _SHOWN: Final = 80
 
@@ -68,13 +68,13 @@ class Opinion:
 
 
 class Court(Protocol):
-    """Gives opinions. Programs that run golden traces may implement it."""
+    """The source of opinions. Programs that run golden traces may implement this protocol."""
 
     def opinion(self, question: Question) -> Opinion:
         """The opinion on a question.
 
         Raises:
-            UnreplayableRun: It is not recorded, and the model may not be asked.
+            UnreplayableRun: The opinion is not recorded, and the model may not be asked.
         """
         ...
 

@@ -38,7 +38,7 @@ def _compiled(text: str, files: Mapping[str, Json]) -> Expression:
 
 @lru_cache(maxsize=512)
 def _remembered(text: str) -> Expression:
-    """The expression of an expectation without files, cached: many goldens of a project have the same."""
+    """The expression of an expectation without files, cached: many goldens of a project have the same expectation."""
     return _compiled(text, {})
 
 
@@ -48,7 +48,7 @@ class Expectation:
 
     Attributes:
         text: The expression, in the grammar and the names of ``--expect``.
-        files: JSON schemas that it names (``@order.json``), by that name, so that it can be judged anywhere.
+        files: The JSON schemas that the text names (``@order.json``), by name: the expectation can be judged anywhere.
     """
 
     text: str
@@ -76,12 +76,12 @@ class Expectation:
 
         Args:
             recording: The run: an incident, a fork, a replay that was kept.
-            court: Gives the opinions of models (``judge(…)``); None: they are stale.
+            court: Gives the opinions of models (``judge(…)``); with None, each opinion is stale.
             project: Root of the project that defines graders (``grade(…)``); None for the one around the working
                 directory.
 
         Raises:
-            UsageError: It needs more work than an expression may; a grader is not in the project.
+            UsageError: The expression needs more work than is allowed, or a grader is not in the project.
             UnreplayableRun: A model's opinion is not recorded (exit status 3: stale).
         """
         return judged(self.compiled(), recording, lambda each: self.scope(each, court, project))
@@ -132,7 +132,7 @@ def expect(text: str, *, folder: str | Path = ".") -> Expectation:
 
 
 def _named_schemas(text: str) -> list[str]:
-    """Files that an expression names; none where it cannot be parsed, which its check then says."""
+    """The files that an expression names; none where it cannot be parsed, which a later check reports."""
     try:
         root = ast.parse(text.strip(), "<expression>", "eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

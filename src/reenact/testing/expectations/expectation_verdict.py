@@ -17,8 +17,8 @@ class Verdict:
             not verdict.holds`` is right for a run that should be fine, and ``holds is False`` for one that must fail.
         text: The expectation.
         seen: The value that was seen, and the expected one: ``calls(search_docs) = 20, expected <= 3``.
-        event: The number of the event from which on it did not hold, else of the one that shows it best; None where no
-            event does (something never happened).
+        event: The number of the event from which on the expectation did not hold, else of the event that shows the
+            failure best; None where no event shows it (because a call was never made, for example).
         run: Id of the run.
     """
 
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def reference(self) -> str | None:
-        """Reference of the first bad event (``7f3c0a12:7``), for ``reenact show``; None without one."""
+        """Reference of the first bad event (``7f3c0a12:7``), for ``reenact show``; None without such an event."""
         return None if self.event is None else f"{tail(self.run)}:{self.event}"
 
     def __str__(self) -> str:

@@ -73,6 +73,6 @@ def _read(said: object, enough: float | None) -> Finding:
 
 
 def threshold_of(rest: tuple[Json, ...], default: float | None) -> float | None:
-    """The number in brackets after the texts; ``default`` without one."""
+    """The number that follows the texts in the brackets of a word; ``default`` without a number."""
     found: Any = rest[-1] if rest else None
     return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else default

@@ -1,7 +1,8 @@
 """Asking: one question to a model about one answer, over plain HTTP, as the agent itself might ask it.
 
 The exchange goes through the seams like any other, so it can be recorded, and replayed offline. Nothing here knows of
-either. OpenAI's chat completions and Anthropic's messages are spoken, and so every gateway that speaks one of them.
+recording or replaying. The protocols are OpenAI's chat completions and Anthropic's messages, so every gateway that has
+one of them works.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _PROTOCOLS: Final[Mapping[str, tuple[str, str, str, str]]] = {
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1", "/chat/completions", "OPENAI_API_KEY"),
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1/messages", "ANTHROPIC_API_KEY"),
 }
-"""Of each protocol: the variable of its address, the address without one, the path, the variable of its key."""
+"""For each protocol: the environment variable of its address, the address where that is not set, the path, and the
+environment variable of its key."""
 
 
 def protocol_of(model: str) -> tuple[str, str]:

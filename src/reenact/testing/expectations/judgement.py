@@ -25,13 +25,13 @@ from reenact.timetravel.event_contents import error_of
 from reenact.timetravel.model_readings import decision_of
 
 Scopes = Callable[[Recording], ExpectationScope]
-"""Makes the scope in which an expression is evaluated, for a recording."""
+"""A function that makes the scope in which an expression is evaluated over a recording."""
 
 TOTALS = frozenset(("cost", "events", "models", "tokens", "tokens_in", "tokens_out", "tools"))
-"""Words that add up over a run."""
+"""The words whose values add up over a run."""
 
 ASKED = frozenset(("grade", "judge"))
-"""The words whose value a model or grader gives: they are not asked again to find an event."""
+"""The words whose value a model or grader gives, which is not asked again to find an event."""
 
 _UNKNOWABLE = frozenset(("cost", "duration", "tokens", "tokens_in", "tokens_out"))
 _ENDS = frozenset(("error", "exit_status", "failed", "status"))
@@ -49,11 +49,11 @@ def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verd
     Args:
         expression: The checked expression.
         recording: The run.
-        scopes: Makes its scope.
+        scopes: Makes the scope of a recording.
 
     Returns:
         The verdict. If it does not hold, the first bad event is found by evaluating prefixes of the run: up to 200 of
-        them, about ten if each is much work, none if a single one already is.
+        them, about ten if each takes much work, none if even one takes too much.
 
     Raises:
         UsageError: The expression needs more work than is allowed.
@@ -79,12 +79,12 @@ def words_of(expression: Expression) -> frozenset[str]:
 
 
 def asks_a_judge(expression: Expression) -> bool:
-    """Whether the opinion of a model may be asked for."""
+    """Whether an expression may need the opinion of a model."""
     return "judge" in words_of(expression)
 
 
 def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
-    """Names in an expression that no event bears, in words for each: a similar name that there is, else all of them."""
+    """The names in an expression that no event has, with words for each: a similar name of an event, else all names."""
     unknown = {
         name: word for word, name in _named_by(expression) if next(events_called(recording.events, name), None) is None
     }
@@ -120,7 +120,7 @@ def _borne(recording: Recording) -> tuple[list[str], list[str], set[str]]:
 
 
 def alike(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each name that is not known while a similar one is, with that one: most likely it was misspelled."""
+    """Each unknown name that is similar to a known one, with the known name: most likely it was misspelled."""
     for name in dict.fromkeys(names):
         near = difflib.get_close_matches(name, known, 1, 0.75) if name not in known else []
         if near:
@@ -144,7 +144,7 @@ def _named_by(expression: Expression) -> Iterator[tuple[str, str]]:
 
 
 def _is_unknowable(expression: Expression, scope: ExpectationScope) -> bool:
-    """Whether it is for lack of knowledge that an expression is unknown, not for lack of something in the run."""
+    """Whether an expression has no value because a fact is unknown, and not because the run lacks something."""
     used = words_of(expression)
     return scope.undecided or any(scope.value(word) is None for word in used & _UNKNOWABLE)
 
@@ -163,7 +163,7 @@ def _blamed(expression: Expression, scope: ExpectationScope) -> list[Expression]
 
 
 def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, seen: ExpectationScope) -> int | None:
-    """The event with which an expression was lost for good; else the one that shows best that it does not hold."""
+    """The event from which on an expression no longer held; else the event that shows best that it does not hold."""
     used = words_of(expression)
     if used & ASKED:
         return next(iter(seen.shown_by()), None)
@@ -199,7 +199,7 @@ def _lost_with(numbers: list[int], holds: Callable[[int], bool], most: int = _LI
     Args:
         numbers: The events that may matter, in order; after the last, the condition does not hold.
         holds: Whether the condition holds in the prefix that ends with an event; -1 for the beginning.
-        most: The most evaluations; if that is too few for all events, the search goes by halves.
+        most: The most evaluations; if there are more events, the search is a binary one.
     """
     if len(numbers) <= min(most, _LINEAR):
         ends = [-1, *numbers][:-1]

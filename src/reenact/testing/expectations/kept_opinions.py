@@ -73,7 +73,7 @@ def kept_opinion(store: Store, question: Question) -> Opinion:
         raise stale(question, "it has not been asked about this answer")
     recording = store.open(run)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
-    # A clean text may be cleaned again inside a request: then both sides are output of the run's own gate.
+    # A request may clean a text again that is clean already. So today's request is cleaned like the recorded one.
     redactor = make_redactor(known=known_values(run, os.environ))
     call = None if event is None else redactor.call(replace(event.call, body=request_body(*question.parts)))
     if event is None or call is None or recording.body(event.request) != call.body:
@@ -86,7 +86,7 @@ def kept_opinion(store: Store, question: Question) -> Opinion:
 
 
 def asked_opinion(store: Store, question: Question) -> Opinion:
-    """Ask a model, once, and keep the exchange in a store. Its ``run`` is empty where it could not be kept.
+    """Ask a model, once, and keep the exchange in a store. The opinion's ``run`` is empty if that failed.
 
     Raises:
         UsageError: The model could not be asked.

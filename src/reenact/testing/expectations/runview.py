@@ -42,7 +42,7 @@ class RunView:
 
     @property
     def recording(self) -> Recording:
-        """Everything, down to exact bytes."""
+        """The whole recording of the run, down to exact bytes."""
         return self._scope.recording
 
     @property

@@ -1,4 +1,4 @@
-"""Scope: a run as expectations see it: as every expression does, and with those who judge: graders and models."""
+"""Scope: a run as expectations see it, with the words of every expression, and those of graders and judging models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENOUGH = 0.5
 
 
 def misused(expression: Expression) -> UsageError | None:
-    """The error in an expression's use of a judge or grader, which its grammar does not check; None without one."""
+    """The error in the use of a judge or grader, which the grammar does not check; None for a correct use."""
     for node in ast.walk(expression.root):
         match node:
             case ast.Call(func=ast.Name(id="judge" | "grade" as name), args=args):
@@ -56,7 +56,7 @@ class ExpectationScope(RunScope):
     Args:
         run: The run.
         open_recording: Opens its log.
-        court: Gives the opinions of models; None: they are stale.
+        court: Gives the opinions of models; with None, each opinion is stale.
         project: Root of the project that defines graders; None for the one around the working directory.
     """
 

@@ -1,7 +1,7 @@
-"""Strength: whether expectations are a test at all. One that holds on the run that went wrong proves nothing about it.
+"""Strength: whether expectations are a test at all. An expectation that holds on the bad run proves nothing.
 
-An expectation is strong when it fails on the bad run and, where a run that was mended is given, holds on that. One that
-is to stay true must hold on both.
+An expectation is strong when it fails on the bad run and, where a fixed run is given, holds on the fixed one. An
+expectation that must stay true is strong when it holds on both.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ExpectationStrength:
         bad: The verdict on the run that went wrong.
         fixed: The verdict on the fixed run; None without one.
         proposals: Better expectations, if it is too weak.
-        holds: Whether it is one of ``holds``, which must stay true.
+        holds: Whether the expectation is one that must stay true, and so must hold on both runs.
     """
 
     expectation: Expectation
@@ -50,12 +50,12 @@ class ExpectationStrength:
 
     @property
     def strong(self) -> bool:
-        """Whether it fails on the bad run and holds on the mended one; one that is to stay true holds on both."""
+        """Whether the expectation fails on the bad run and holds on the fixed one, or on both if it must stay true."""
         return self.bad.holds is self.holds and (self.fixed is None or self.fixed.holds is True)
 
     @property
     def reason(self) -> str:
-        """Why it is no test, the facts that were seen, and better expectations; empty where it is one."""
+        """Why the expectation is no test, the facts that were seen, and better expectations; empty for a strong one."""
         instead = f"; try {' or '.join(self.proposals)}" if self.proposals else ""
         if self.holds and self.bad.holds is False:
             return f"{self.bad.text}: it does not hold on the recorded run: {self.bad.seen}"
@@ -74,7 +74,7 @@ class ExpectationStrength:
 
 @dataclass(frozen=True, slots=True)
 class _AskedModel:
-    """The model that judges, where an expectation asks one."""
+    """A way to judge expectations: with the court and the project that some of them need."""
 
     court: Court | None
     project: Path | None
@@ -95,7 +95,7 @@ class Strength:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why they are no test, one reason for each that is too weak; empty where all are strong."""
+        """Why the expectations are no test, one reason for each that is too weak; empty where all are strong."""
         return tuple(judged.reason for judged in self.each if judged.reason)
 
     @property
@@ -105,7 +105,7 @@ class Strength:
 
     @property
     def holds_on_fixed(self) -> bool:
-        """Whether all hold on the mended run; True without one."""
+        """Whether all hold on the fixed run; True without a fixed run."""
         return all(judged.fixed is None or judged.fixed.holds is True for judged in self.each)
 
 
@@ -144,8 +144,8 @@ def strength(
     court: Court | None = None,
     project: Path | None = None,
 ) -> Strength:
-    """The verdict of each expectation alone, on the bad run and on the fixed one; see ``weak``. ``holds``: those that
-    are true of both."""
+    """The verdict of each expectation alone, on the bad run and on the fixed one; see ``weak``. ``holds``: the
+    expectations that must be true of both."""
     if not (expectations or holds):
         raise UsageError(
             "nothing is expected",
@@ -200,7 +200,7 @@ def proposals(expectation: Expectation | None, bad: Recording, fixed: Recording 
 
 
 def _tighter(expectation: Expectation, bad: Recording, fixed: Recording | None) -> Iterator[str]:
-    """The same comparison with a bound that the bad run would break."""
+    """The comparison of an expectation with a tighter bound, which the bad run breaks."""
     match expectation.compiled().root:
         case ast.Compare(left=left, ops=[ast.LtE() | ast.Lt() | ast.GtE() | ast.Gt() | ast.Eq()], comparators=[right]):
             if not isinstance(right, ast.Constant):
@@ -242,7 +242,7 @@ def _value(node: ast.expr, expectation: Expectation, recording: Recording) -> Js
 
 
 def _said(expectation: Expectation, scope: ExpectationScope) -> Iterator[str]:
-    """The words of judges and graders."""
+    """The reasons that judges and graders gave."""
     for node in ast.walk(expectation.compiled().root):
         match node:
             case ast.Call(func=ast.Name(id=name), args=args) if name in ASKED:

@@ -122,7 +122,8 @@ def _named(
 
 
 def _inside_step(recording: Recording, name: str | None) -> Iterator[int]:
-    """Numbers of the events in the steps of a name, however deep; without one, in the last that left a state."""
+    """Numbers of the events in the steps of a name, however deep; without a name, in the last step that left a
+    state."""
     steps = _last_step(recording) if name is None else recording.events(kinds=[Kind.STEP], name=name)
     within = {step.number for step in steps}
     for event in recording.events():

@@ -1,1 +1,1 @@
-"""Experiments: each row of a dataset (goldens, stored runs) on each candidate, as often as asked, row by row."""
+"""Experiments: each row of a dataset (goldens, stored runs) is run on each candidate, once or several times."""

@@ -4,9 +4,10 @@
 file, written whole or not at all. The scratch of a cell holds the run of each attempt until the cell is done, so that
 after an interruption no received answer is asked for again.
 
-A cell under way is locked: by the process that runs it and by the agent that this has started, which inherits the lock.
-So two experiments at once never run a cell twice. If the agent outlives a killed experiment (not on Linux, where it is
-ended too), the next experiment waits for it. Windows has no such locks: there it does not wait.
+A cell under way is locked: by the process that runs it and by the agent that this process has started, which inherits
+the lock. So two experiments at once never run a cell twice. If the agent outlives a killed experiment (not on Linux,
+where it is ended too), the next experiment waits for it. Windows has no such locks: there the next experiment does not
+wait.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Cells:
     """The cells of a project.
 
     Args:
-        folder: The folder for them; made at the first one.
+        folder: The folder for the cells; it is made with the first cell.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,7 +46,7 @@ class Cells:
         self._underway = folder / "underway"
 
     def find(self, key: str) -> CellResult | None:
-        """A finished cell; None where it is not finished, or cannot be read."""
+        """The result of a finished cell; None where the cell is not finished, or its file cannot be read."""
         try:
             return CellResult.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
@@ -62,7 +63,7 @@ class Cells:
         draft.replace(path)
 
     def forget(self, key: str) -> None:
-        """A cell is to be done again."""
+        """Forget a cell, so that it is run again."""
         self._path(key).unlink(missing_ok=True)
         shutil.rmtree(self._underway / key, ignore_errors=True)
 
@@ -81,7 +82,7 @@ class Cells:
         try:
             yield Attempt(self._underway / key)
         finally:
-            lock.unlink(missing_ok=True)  # before it is unlocked: a process that has opened it checks for it
+            lock.unlink(missing_ok=True)  # before it is unlocked: a process that waits checks the name
             os.close(descriptor)
 
     def _path(self, key: str) -> Path:
@@ -99,8 +100,8 @@ class Attempt:
         self._folder = folder
 
     def earlier(self) -> tuple[str, ...]:
-        """URL of the store and id of the run of the attempt that came farthest before; empty without one. It holds
-        the answers of those before it too, which it was given first."""
+        """The URL of the store and the id of the run of the earlier attempt that came farthest; empty without one. That
+        run also holds the answers of the attempts before it, because it was given them."""
         farthest = 0
         found: tuple[str, ...] = ()
         for path in sorted(self._folder.glob("*.db")):
@@ -110,7 +111,7 @@ class Attempt:
                         count = store.open(run).count()
                         if count > farthest:
                             farthest, found = count, (url, run.id)
-            except StoreError:  # it was killed before its store was complete
+            except StoreError:  # the attempt was killed before its store was complete
                 continue
         return found
 
@@ -121,7 +122,7 @@ class Attempt:
         return f"sqlite:///{(self._folder / f'{number}.db').absolute()}"
 
     def done(self) -> None:
-        """Nothing of it is needed any more."""
+        """Remove the scratch: nothing in it is needed any more."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

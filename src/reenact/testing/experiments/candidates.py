@@ -16,11 +16,11 @@ from reenact.timetravel.forks.plan import Opening, Plan
 
 Live = Literal["none", "missing", "changed", "model"]
 LIVE: Final[tuple[Live, ...]] = ("none", "missing", "model")
-"""The values that a person may give; ``changed`` is that of a candidate which changes model requests."""
+"""The values that a person may give; ``changed`` is the value of a candidate that changes model requests."""
 
 _OPENING: Final[Mapping[Live, Opening]] = {"none": "none", "missing": "none", "changed": "reads", "model": "model"}
-"""The calls that go live although they have an answer, in a fork's terms; ``reads`` adds changed calls to those without
-an answer."""
+"""For each value, the calls that go live in a fork although they have an answer; with ``reads``, changed calls go live,
+beside those without an answer."""
 
 PARAMETERS: Final = (
     "frequency_penalty",
@@ -89,7 +89,7 @@ class Candidate:
         return told + (f"; {len(self.answers)} scripted answers" if self.answers else "")
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The candidate as JSON-able data."""
         return {
             "name": self.name,
             "model": self.model,
@@ -114,7 +114,7 @@ def parse_candidate(text: str, read: Callable[[str], str], commit: Callable[[str
         text: The candidate. A value that is no JSON is a string; ``@FILE`` is the content of the file. A name alone
             changes nothing: today's code on the recorded answers.
         read: Reads a text file, by its path.
-        commit: Gives the commit that a revision is now.
+        commit: Gives the commit that a revision names now.
 
     Raises:
         UsageError: The text has another form, or names nothing that can be changed.

@@ -27,17 +27,17 @@ class CellResult:
     """The result of one run of one row on one candidate.
 
     Attributes:
-        row: Name of the row, ``candidate`` of the candidate, ``repeat`` which time it was, from 1.
+        row: The name of the row; ``candidate``: the name of the candidate; ``repeat``: the number of the run, from 1.
         status: ``passed``, ``failed`` (an expectation does not hold, or a *same* golden differs), ``ran`` (there are no
             expectations), ``stale`` (a call has no answer), ``refused`` (contact with the world), ``broken`` (it could
             not be run, or a model could not be asked).
         message: Why it did not pass, in words; empty where it did.
         judged: Its expectations.
         output: The final answer of the agent.
-        changed: Tool calls that are not the recorded ones, a text each; ``first`` is the first difference at all.
+        changed: Tool calls that are not the recorded ones, a text each; ``first`` is the first difference of any kind.
         tokens: In and out; None where they were not counted. ``cost`` in US dollars, None where it is unknown.
         duration_us: The duration of the agent's run.
-        live: Calls that were performed; ``used`` counts answers by their source, where it is not the recording.
+        live: The number of calls that were performed; ``used``: the number of answers of each source but the recording.
         note: A further remark.
         opinions: The number of judges' opinions: ``judged`` in all, ``kept`` and ``asked`` among them; empty without a
             judge.
@@ -63,7 +63,7 @@ class CellResult:
     ended: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The result as JSON-able data."""
         return asdict(self)
 
     @classmethod

@@ -33,7 +33,7 @@ class CellCourt(GoldenCourt):
         row: The name of its row.
         kept: The stores with earlier opinions, which the row has.
         folder: The folder for opinions of experiments; made at the first one.
-        asks: ``missing``, or ``again`` where a cell is run again; ``never`` where it was stopped before its end.
+        asks: ``missing``, or ``again`` where a cell is run again; ``never`` where the cell was stopped before its end.
     """
 
     def __init__(self, row: str, kept: Sequence[Store], folder: Path, asks: Asks = "missing") -> None:

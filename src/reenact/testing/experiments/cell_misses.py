@@ -1,4 +1,4 @@
-"""The policy of a cell: a golden's, in which a candidate's changes go live, and nothing is asked a second time."""
+"""The policy of a cell: that of a golden, but calls that a candidate changes go live, and no request is sent twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reenact.timetravel.forks.refusals import recorded_calls
 
 
 class CellMisses(ForkMisses):
-    """Answers calls that the row's own recording does not, and sends calls again that a candidate changes.
+    """Answers calls that the row's own recording does not answer, and sends those again that a candidate changes.
 
     Args:
         row: The answers of the row's golden. A cell is judged as a whole, even if its recording is cut off.
@@ -32,7 +32,7 @@ class CellMisses(ForkMisses):
 
     revives = False
     from_the_start = True
-    needs_flags = False  # one that this row does not evaluate is no fault of the candidate
+    needs_flags = False  # a flag that this row does not evaluate is no fault of the candidate
 
     def __init__(self, row: GoldenMisses, first: Sequence[tuple[str, Answers]]) -> None:
         self._row = row
@@ -60,11 +60,11 @@ class CellMisses(ForkMisses):
         return False
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """As in a golden."""
+        """See ``GoldenMisses.breaks_off``."""
         return self._row.breaks_off(calls, event)
 
     def ends(self, calls: ForkCalls) -> bool:
-        """As in a golden."""
+        """See ``GoldenMisses.ends``."""
         return self._row.ends(calls)
 
     def _cannot_change(self, calls: ForkCalls, lane: Lane, call: Call, why: str) -> Halt:
@@ -80,7 +80,7 @@ class CellMisses(ForkMisses):
 
 
 def _stale(recording: Recording, call: Call, found: LadderResult) -> UnreplayableRun:
-    """The error for a call without an answer: it shows the request, and who could answer it."""
+    """The error for a call without an answer: it shows the request, and the options that would give an answer."""
     lead = f"{UNANSWERED_MODEL}: " if is_model(call) else ""
     where = call.source or "an unknown place"
     return UnreplayableRun(

@@ -21,7 +21,7 @@ def _earlier(told: list[str], tree: Tree | None) -> list[Overlay]:
     if not told:
         return []
     url, run = told
-    store = open_store(url)  # open until the process ends, as the row's own
+    store = open_store(url)  # it stays open until the process ends, like the row's store
     recording = store.open(store.run(run))
     return [Overlay(recording, redactor_of(recording.run, tree))]
 

@@ -68,7 +68,7 @@ def run_cell(
     fresh: bool = False,
     waits: Callable[[], object] = lambda: None,
 ) -> CellResult:
-    """The result of a cell: the kept one, or that of a run now, which is kept. An error of the cell is not raised.
+    """The result of a cell: the kept one, or that of a new run, which is then kept. No error of a cell is raised.
 
     Args:
         place: The place.
@@ -93,7 +93,7 @@ def run_cell(
 def _done(
     place: CellPlace, row: Row, candidate: Candidate, repeat: int, attempt: Attempt, *, fresh: bool
 ) -> CellResult:
-    """Run it, now."""
+    """Run a cell, now."""
     since = CLOCK.mono_us()
     try:
         with open_store(row.source) as store:
@@ -126,7 +126,7 @@ def _done(
 def _of_import(
     place: CellPlace, row: Row, candidate: Candidate, repeat: int, store: Store, *, fresh: bool
 ) -> CellResult:
-    """The result on an imported row: it answers today's code, and nothing goes live.
+    """The result on an imported row: the import answers today's code, and no call goes live.
 
     Raises:
         ReenactError: The row cannot be run.
@@ -218,7 +218,7 @@ def _judged(
 
 
 def _unasked(told: ProcessResult, recording: Recording) -> str:
-    """Why a model could not be asked, the last time one could not; empty where none was in vain."""
+    """Why the last model call that could not be made failed; empty where every model call could be made."""
     live = {answer["event"] for answer in told.report.answers if answer["how"] == "live"}
     why = ""
     for event in recording.events(kinds=(Kind.HTTP,)) if live else ():

@@ -30,19 +30,19 @@ class CellTally:
 
     @property
     def judged(self) -> bool:
-        """Whether anything is expected of any of them."""
+        """Whether any of the cells has expectations."""
         return any(cell.status in ("passed", "failed") for cell in self.cells)
 
     @property
     def passed(self) -> TrialShare:
-        """The share that passed. A cell that could not be run has not passed; cells without expectations do not
-        count."""
+        """The share of cells that passed. A cell that could not be run has not passed; cells without expectations do
+        not count."""
         counted = [cell for cell in self.cells if cell.status != "ran"]
         return TrialShare(sum(cell.status == "passed" for cell in counted), len(counted))
 
     @property
     def stale(self) -> TrialShare:
-        """The share that could not be run: a call had no answer, or may not be made, or a model could not be asked."""
+        """The share of cells that could not be run: a call had no answer or may not be made, or a model call failed."""
         return TrialShare(sum(cell.status in _NOT_RUN for cell in self.cells), len(self.cells))
 
     @property
@@ -86,19 +86,20 @@ class CellTally:
         ).most_common()
 
     def common(self, name: str) -> list[tuple[str, int]]:
-        """Texts of an attribute of the cells (``message``, ``first``, ``note``), and how often; none that is empty."""
+        """The texts of an attribute of the cells (``message``, ``first``, ``note``) with counts, without empty ones."""
         return Counter(text for text in map(attrgetter(name), self.cells) if text).most_common()
 
     @property
     def changed(self) -> list[tuple[str, int]]:
-        """Tool calls that are not the recorded ones, and in how many cells."""
+        """The tool calls that differ from the recorded ones, each with the number of cells that have this
+        difference."""
         return Counter(text for cell in self.cells for text in dict.fromkeys(cell.changed)).most_common()
 
     def _rows(self) -> Iterable[tuple[str, Iterable[CellResult]]]:
         return groupby(self.cells, key=attrgetter("row"))
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The tally as JSON-able data."""
         statuses: Counter[str] = Counter(cell.status for cell in self.cells)
         return {
             "candidate": self.candidate,

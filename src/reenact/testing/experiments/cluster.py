@@ -24,7 +24,8 @@ from reenact.testing.experiments.experiment_batch import CellOrder, Experiment, 
 
 SCHEME: Final = "ray://"
 _OWN: Final = ("local", "auto")
-"""Behind the scheme, in place of an address: a cluster of this process alone, or the one that runs on this machine."""
+"""The words that may stand after ``ray://`` in place of an address: for a cluster of this process alone, and for the
+cluster that runs on this machine."""
 
 
 def on_ray(
@@ -73,7 +74,7 @@ def _told(experiment: Experiment, asked: CellOrder) -> str:
 
 
 def _ray() -> Any:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when it is imported, and by a cluster that is started here
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads it at its import, and so does a cluster started here
     try:
         return import_module("ray")
     except ImportError:

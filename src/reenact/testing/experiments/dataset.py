@@ -57,7 +57,7 @@ class Row:
     recorded: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The row as JSON-able data."""
         plain = {name: getattr(self, name) for name in ("name", "source", "run", "same", "digest")}
         lists = {name: list(getattr(self, name)) for name in ("overlays", "reads")}
         return {**plain, **lists, "golden": self.golden.to_json(), "recorded": dict(self.recorded)}

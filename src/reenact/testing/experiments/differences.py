@@ -31,8 +31,9 @@ def first_difference(comparison: Comparison) -> str:
 
 
 def changed_calls(comparison: Comparison) -> Iterator[str]:
-    """The tool calls that differ, as their author would write them: ``+`` made only now, ``-`` only then, ``^`` in
-    another order, ``~`` with other arguments or another answer. Every call but a model's counts as a tool's."""
+    """The tool calls that differ, as their author would write them: ``+`` marks a call made only now, ``-`` one made
+    only then, ``^`` one in another order, ``~`` one with other arguments or another answer. Every call but a model's
+    counts as a tool's."""
     for pair in comparison.differences:
         event = pair.event
         recording = comparison.recordings[0 if pair.numbers[1] is None else 1]

@@ -1,4 +1,4 @@
-"""Running all cells of an experiment, several at a time, each in a process of its own; those that are kept are read."""
+"""Running all cells of an experiment, several at a time, each in a process of its own; kept results are used again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Experiment:
         place: The place of its cells.
         rows: The dataset, in order.
         candidates: The candidates that are tried on each row.
-        repeat: The number of runs of each.
+        repeat: The number of runs of each row on each candidate.
         workers: The number of agents in parallel; 0 for one on each processor that this process may use.
         fresh: Whether to run cells again that are kept.
     """
@@ -55,7 +55,7 @@ class Experiment:
                 yield from (CellOrder(row, candidate, repeat) for repeat in range(1, self.repeat + 1))
 
     def kept(self) -> list[CellResult | None]:
-        """Every cell that is done already, None for those that are not; in their order."""
+        """The kept result of every cell, in their order; None for a cell without one."""
         cells = Cells(Path(self.place.folder))
         found = (cells.find(self.place.identity(each.row, each.candidate, each.repeat)) for each in self.asked())
         return [None] * sum(1 for _ in self.asked()) if self.fresh else list(found)
@@ -110,7 +110,7 @@ def here(
 
 
 def _named(cell: CellResult, asked: CellOrder) -> CellResult:
-    """A kept cell under today's names: they are no part of its identity."""
+    """A kept cell under today's names. Names are no part of a cell's identity, so the kept ones may be others."""
     return replace(cell, row=asked.row.name, candidate=asked.candidate.name, repeat=asked.repeat)
 
 

@@ -17,9 +17,9 @@ from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
 
 REPRESENTATIVES: Final = 5
-"""Members of a group that are tried where not all are asked for, at most."""
+"""The most members of a group that are tried, unless all are asked for."""
 HEALTHY: Final = 20
-"""Healthy runs that are tried beside them, unless another number is asked for."""
+"""The number of healthy runs that are tried beside the members, unless another number is asked for."""
 
 _NOT_RUN: Final = ("stale", "refused", "broken")
 
@@ -66,7 +66,7 @@ class TriedRun:
     output: Json = None
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The tried run as JSON-able data."""
         return {
             "run": self.run, "fate": self.fate.value, "why": self.why, "otherwise": self.otherwise,
             "output": self.output,
@@ -88,12 +88,12 @@ class FixTrial:
     healthy: tuple[TriedRun, ...]
 
     def count(self, *fates: Fate) -> int:
-        """The number of runs with one of some fates."""
+        """The number of runs that had one of the given fates."""
         return sum(each.fate in fates for each in (*self.members, *self.healthy))
 
     @property
     def verdict(self) -> FixVerdict:
-        """The fate of the group. A member that could not be run on the candidate keeps it from a whole collapse."""
+        """The fate of the group. It does not collapse as a whole if the candidate could not be tried on a member."""
         fixed, untried = self.count(Fate.FIXED), sum(each.fate is Fate.UNTRIED for each in self.members)
         if untried == len(self.members):
             return FixVerdict.UNTRIED
@@ -103,20 +103,19 @@ class FixTrial:
 
     @property
     def broken(self) -> TrialShare:
-        """The share of healthy runs that it breaks, of those that could be run on it."""
+        """The share of healthy runs that the candidate breaks, of those that could be run on it."""
         return TrialShare(self.count(Fate.BROKEN), self.count(Fate.BROKEN, Fate.UNBROKEN))
 
     @property
     def exit_code(self) -> int:
-        """0 where the group collapses and nothing breaks, as far as there are healthy runs to see that by; 3 where no
-        member could be tried; else 1."""
+        """0 where the group collapses and no tried healthy run breaks; 3 where no member could be tried; else 1."""
         if self.verdict is FixVerdict.UNTRIED:
             return 3
         known = not self.healthy or self.broken.of > 0
         return 0 if self.verdict is FixVerdict.COLLAPSES and known and not self.broken.hits else 1
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data, without its runs."""
+        """The trial as JSON-able data, without its runs."""
         return {
             "candidate": self.candidate, "verdict": self.verdict.value, "exit_code": self.exit_code,
             "members": len(self.members), "healthy": len(self.healthy),

@@ -29,12 +29,12 @@ class Estimate:
     only_missing: bool = False
 
     def plus(self, other: Estimate) -> Estimate:
-        """Both together."""
+        """The sum of both estimates."""
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Estimate(self.calls + other.calls, cost, self.open or other.open, self.only_missing)
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The estimate as JSON-able data."""
         cost = None if self.cost is None else float(self.cost)
         return {"calls": self.calls, "cost": cost, "open": self.open, "only_missing": self.only_missing}
 

@@ -15,7 +15,7 @@ from reenact.timetravel.preview import safe
 
 
 class Halves:
-    """The cells of an experiment in two: of rows recorded before a mark, and since.
+    """The cells of an experiment in two halves: those of rows recorded before a mark, and those of rows recorded since.
 
     Args:
         cells: All cells.

@@ -74,7 +74,7 @@ def _micros(then: Mapping[str, Json]) -> int | None:
 
 
 def _counted(how: str, texts: Sequence[tuple[str, int]], of: int) -> Iterator[str]:
-    """Texts with how many cells have them, the first few."""
+    """The first few texts, each with the number of cells that have it."""
     for text, count in texts[:_FEW]:
         times = f"{count} x " if of > 1 else ""
         first, *rest = text.splitlines() or [""]

@@ -30,12 +30,12 @@ class TrialShare:
 
     @property
     def value(self) -> float | None:
-        """The share; None of nothing."""
+        """The share as a number; None without trials."""
         return self.hits / self.of if self.of else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its 95 % confidence interval; everything, of nothing."""
+        """The 95 % confidence interval of the share; from 0 to 1 without trials."""
         return wilson(self.hits, self.of)
 
     def __str__(self) -> str:
@@ -68,10 +68,11 @@ def wilson(hits: int, of: int, z: float = Z95) -> tuple[float, float]:
 
 
 def difference(first: TrialShare, second: TrialShare) -> tuple[float, float]:
-    """The 95 % confidence interval of how much larger the second share is, from -1 to 1; everything, of nothing.
+    """The 95 % confidence interval of how much larger the second share is, from -1 to 1.
 
-    Newcombe's, from Wilson's intervals of both: R. G. Newcombe, "Interval estimation for the difference between
-    independent proportions", Statistics in Medicine 17 (1998), 873-890, method 10.
+    The interval is -1 to 1 where a share has no trials. Otherwise it is Newcombe's, from Wilson's intervals of both: R.
+    G. Newcombe, "Interval estimation for the difference between independent proportions", Statistics in Medicine 17
+    (1998), 873-890, method 10.
     """
     if not (first.of and second.of):
         return -1.0, 1.0

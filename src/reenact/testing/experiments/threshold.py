@@ -44,7 +44,7 @@ class ThresholdScope:
         self._tallies = {tally.candidate: tally for tally in tallies}
 
     def value(self, name: str) -> Json:
-        """No word is used bare."""
+        """None: a threshold has no names without brackets."""
         return None
 
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
@@ -76,7 +76,7 @@ def threshold(text: str, candidates: Sequence[str]) -> Expression:
 
 
 def explained(expression: Expression, tallies: Sequence[CellTally]) -> str:
-    """The values of its words, for a person: ``passed(short) = 0.85``."""
+    """The values of the words of a threshold, for a person: ``passed(short) = 0.85``."""
     scope, seen = ThresholdScope(tallies), {}
     for node in ast.walk(expression.root):
         match node:

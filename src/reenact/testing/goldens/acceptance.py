@@ -21,7 +21,7 @@ class Reasons:
     """The differences that are accepted by options, without a question.
 
     Attributes:
-        by_place: Reasons by place; of one golden, or of several with its name in front (``NAME:PLACE``).
+        by_place: The reasons by place; a place may have the golden's name in front (``NAME:PLACE``).
         everything: The reason for all others; empty leaves them open.
     """
 
@@ -30,7 +30,7 @@ class Reasons:
 
     @classmethod
     def parse(cls, texts: Iterable[str], everything: str | None, option: str) -> Reasons:
-        """From ``PLACE=REASON``, or ``NAME:PLACE=REASON``, each.
+        """The reasons of texts that are each ``PLACE=REASON`` or ``NAME:PLACE=REASON``.
 
         Raises:
             UsageError: A text has neither form, or gives no reason.
@@ -38,7 +38,7 @@ class Reasons:
         found: dict[str, str] = {}
         for text in texts:
             place, sign, reason = text.partition("=")
-            if not (sign and place.strip() and reason.strip()) or reason.strip() == "REASON":  # as it was proposed
+            if not (sign and place.strip() and reason.strip()) or reason.strip() == "REASON":  # as we propose it
                 raise _no_reason(f"{option} {text}", option)
             found[place.strip()] = reason.strip()
         if everything is not None and not everything.strip():
@@ -91,7 +91,7 @@ class Reasons:
 
 
 NOTHING: Final = Reasons()
-"""Nothing is accepted."""
+"""The reasons by which no difference is accepted."""
 
 
 def _in_order(place: str) -> tuple[int, int, str]:

@@ -40,7 +40,7 @@ from reenact.timetravel.forks.allowed_names import known_names
 from reenact.timetravel.vocabulary import RunScope
 
 _FEW = 12
-"""Names that are listed."""
+"""The most names that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def add_golden(
 
     Args:
         store: The store of its runs.
-        run: The run. With ``expect`` it is one that went wrong; without expectations, one that must stay the same.
+        run: The run. With ``expect``, a run that went wrong; without expectations, a run that must stay the same.
         golden: Its name and texts, its scripted answers, its ``expect`` (each fails on ``run`` and holds on ``fixed``)
             and its ``holds`` (each holds on both).
         golden_dir: The folder for it.
@@ -165,7 +165,7 @@ def _drawn(draft: Path, path: Path) -> Iterator[Path]:
 
 
 def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:
-    """The runs that a golden was made of are kept as long as there is the golden; one in a bundle is kept with that."""
+    """Keep the runs that a golden was made of as long as the golden exists; a run of a bundle is kept by its bundle."""
     for _, run in runs:
         names = [each for each in run.tags.get(GOLDEN, "").split(",") if each not in ("", name)]
         with suppress(UsageError, StoreError):
@@ -173,7 +173,7 @@ def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None
 
 
 def let_runs_go(store: Store, name: str) -> None:
-    """A golden was removed: the runs that it was made of expire like others, unless another one was."""
+    """Let the runs that a removed golden was made of expire like others, unless another golden needs them."""
     for run in list(store.runs()):
         names = run.tags.get(GOLDEN, "").split(",")
         if name in names:
@@ -199,7 +199,7 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: Go
     """Require a program for an imported run, and none for other runs.
 
     Raises:
-        UsageError: It is the other way round, or an option does not apply to an imported run.
+        UsageError: A program is missing or needless, or an option does not apply to an imported run.
         UnreplayableRun: The program does not lie in this project.
     """
     if not is_imported(run):

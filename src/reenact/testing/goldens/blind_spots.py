@@ -17,7 +17,7 @@ from reenact.timetravel.conduct import outermost
 _CANCELLED = "CancelledError"
 """A cancelled call has raised no exception of its own."""
 _TIMEOUT = "Timeout"
-"""In the name of an exception: it came because nothing else did."""
+"""This word in the name of an exception says that it was raised because no answer came in time."""
 
 
 def blind_spot(today: Recording, recorded: Recording, blamed: Collection[int | None], golden: str) -> tuple[str, str]:

@@ -104,8 +104,8 @@ def requests(old: Reading, new: Reading, event: int | None, *, gone: bool = Fals
     """The differences between two requests to a model.
 
     Args:
-        old, new: Their readings.
-        event: Number of the golden's.
+        old, new: The readings of both requests.
+        event: The number of the golden's event.
         gone: Whether the old model is not used anywhere any more.
     """
     found: list[Cause] = []
@@ -136,7 +136,7 @@ def _readings(scene: Scene) -> dict[int, Reading]:
 
 
 def _is_function(reading: Reading) -> bool:
-    """Whether it is a model in the process, whose arguments alone are known."""
+    """Whether a request went to a model in the process, of which only the arguments are known."""
     return reading.dialect == "function"
 
 
@@ -248,7 +248,7 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def once(causes: Sequence[Cause]) -> list[Cause]:
-    """Each of them once, where it first shows: a prompt is sent with every call."""
+    """Each cause once, at the first event that shows it: a changed prompt shows in every call."""
     found: dict[tuple[str, str], Cause] = {}
     for each in causes:
         found.setdefault((each.category, each.text), each)

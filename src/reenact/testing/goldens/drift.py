@@ -54,7 +54,8 @@ class Drift:
             expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it cannot be read);
             ``refused`` (contact with the world).
         why: The changes in requests, by category.
-        since: The changes in its environment: code, packages, Python. They explain a drift, but are none.
+        since: The changes in its environment: code, packages, Python. They may explain a drift, but are no drift by
+            themselves.
         call: The call that has no recorded answer, with its place in the code; empty without one.
         message: The golden's own message; where it passes, the changes that it cannot judge.
         compared: The recording with which today's run was compared, in words; empty where there was no run.
@@ -95,7 +96,7 @@ class Drift:
                 return f"reenact golden run {name}"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON-able data."""
+        """The drift as JSON-able data."""
         return {**asdict(self), "exit_code": self.exit_code, "next": self.next_command}
 
 
@@ -129,7 +130,7 @@ def drifts(
 
 
 def in_order(found: Iterable[Drift]) -> list[Drift]:
-    """Worst first."""
+    """The drifts in order, worst first."""
     return sorted(found, key=lambda each: (WORST_FIRST.index(each.standing), each.name))
 
 
@@ -179,7 +180,7 @@ def _of_import(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenG
 
 
 def _is_as_it_was(opened: OpenGolden, outcome: Outcome) -> bool:
-    """Whether it fails as it did when it was added: no fix is known, and all that held then holds."""
+    """Whether a golden fails as it did when it was added: no fix is known, and all that held then still holds."""
     must_fail = len(opened.must_fail)
     known = [each.holds for each in outcome.judged]
     return opened.fixed is None and not any(known[:must_fail]) and all(known[must_fail:])

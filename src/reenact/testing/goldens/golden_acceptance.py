@@ -83,7 +83,7 @@ class SettledGolden:
 
     @property
     def line(self) -> str:
-        """Its result in one line."""
+        """The golden's result in one line."""
         if self.replaced:
             return f"{self.outcome.name}  reviewed  it answers from today's run from now on"
         if self.outcome.status == "passed":
@@ -223,7 +223,8 @@ def _replace(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, today: P
 
 
 def _with(runs: Iterable[PackedRun], today: PackedRun) -> list[PackedRun]:
-    """The runs of a golden with today's in place of the one that it answered from, unless that was the incident."""
+    """The runs of a golden, with today's in place of the run that it answered from; if that is the incident, it
+    stays."""
     kept = list(runs)
     gone = {each.run.id for each in kept if each.role == "fixed"}
     kept = [each for each in kept if each.role != "fixed" and not (each.role == "inner" and each.run.parent in gone)]

@@ -30,7 +30,7 @@ class GivenAnswer:
 
     Attributes:
         source: ``overlay`` (recorded later) or ``scripted``.
-        why: In words, for the report.
+        why: The reason for this answer in words, for the report.
         outcome: The answer.
         body: Its bytes.
     """
@@ -42,7 +42,8 @@ class GivenAnswer:
 
 
 class Overlay:
-    """A recording that was made later, of calls that the golden's own does not have. Each answer is used once.
+    """A recording that was made later, of calls that the golden's own recording does not have. Each answer is used
+    once.
 
     Args:
         recording: The recording.
@@ -112,7 +113,7 @@ def _names(call: Call) -> tuple[str, ...]:
 
 
 def _fits(arguments: Mapping[str, Json] | None, call: Call) -> bool:
-    """Whether a call has the arguments that a scripted answer names. Others may be there too."""
+    """Whether a call has the arguments that a scripted answer names. The call may have others, too."""
     if arguments is None:
         return True
     if call.kind is Kind.HTTP:

@@ -1,4 +1,4 @@
-"""Running many goldens, several at a time; and one of them often, to see how sure it is."""
+"""Running many goldens, several at a time; and one golden many times, to see how reliable its result is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class How:
         misses: The rule for a call without an answer; None: each golden's own rule.
         live: The calls that go live although there is an answer.
         repeat: The number of runs of each golden.
-        at_least: The number of these that must pass.
+        at_least: The number of these runs that must pass.
         rev: Revision whose code runs; empty takes the files as they are.
         workers: The number of parallel runs; 0 for one on each processor.
     """
@@ -94,7 +94,7 @@ def several(
                 one = found[waiting[future]] = future.result()
                 done(one)
         except BaseException:  # an interrupt, or a fault of ours
-            # The pool would run every other one before it let go, and wait for those under way, which may never end.
+            # At its end the pool would first run every other golden, and wait for those under way, which may never end.
             pool.shutdown(wait=False, cancel_futures=True)
             bound_children.let_go_of_all()
             raise

@@ -87,7 +87,7 @@ class GoldenDifference:
         return END if self.today is None else f"+{self.today}"
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The difference as JSON-able data."""
         names = ("event", "today", "call", "how", "was", "now", "old", "new")
         return {"place": self.place, "category": self.category.value, **{name: getattr(self, name) for name in names}}
 

@@ -40,19 +40,19 @@ class GoldenDir:
         """The file of a golden, whether it is there or not.
 
         Raises:
-            UsageError: That is no name.
+            UsageError: The name cannot be that of a golden.
         """
         return self.folder / f"{check_name(name)}{SUFFIX}"
 
     def names(self) -> list[str]:
-        """Names of all, in order. One walk through the folder: no file is opened."""
+        """The names of all goldens, in order. One walk through the folder: no file is opened."""
         return names_in(self.folder)
 
     def matching(self, patterns: Sequence[str]) -> list[str]:
-        """Names that patterns mean (``checkout/*``), all without any.
+        """The names that match patterns (``checkout/*``); all names without a pattern.
 
         Raises:
-            UsageError: One of them means none.
+            UsageError: A pattern matches no name.
         """
         every = self.names()
         if not patterns:
@@ -80,7 +80,7 @@ class GoldenDir:
 
 
 def select(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern means: a name itself, or a shell pattern over whole names."""
+    """The names that match a pattern, which is a name itself, or a shell pattern over whole names."""
     if not WILD & set(pattern):
         return [name for name in names if name == pattern]
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]

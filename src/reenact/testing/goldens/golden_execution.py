@@ -1,4 +1,4 @@
-"""Running one golden: today's code on its recording, judged by its expectations, or as *same* as a replay can be."""
+"""Running one golden: today's code on its recording, judged by its expectations, or by whether the replay is *same*."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUIET = Options(divert_output=True, as_is=True)
 """The agent's output is not shown; a golden tests today's code, whichever code its run had."""
 
 WARM_SEED = "1"
-"""The hash seed of warm interpreters: each of them was tried under it when it was added."""
+"""The hash seed of warm interpreters: each golden that uses one was tried under this seed when it was added."""
 
 UNTESTED: Final = "the agent's own code made no call: nothing of it was tested"
 
@@ -98,11 +98,11 @@ class RunOptions:
 
     @property
     def asks(self) -> Asks:
-        """When a model that judges is asked: where models are asked again, it is one of them."""
+        """When a judging model is asked: again, if the agent's models are asked again."""
         return "never" if self.live == "none" else "again"
 
     def of(self, opened: OpenGolden) -> RunOptions:
-        """The options for this golden: the source of its process, and so its hash seed."""
+        """The options for this golden: with the starter of its process, and the hash seed that this starter has."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
             return replace(self, start_it=run_program)
         return replace(self, hash_seed=WARM_SEED)
@@ -154,7 +154,8 @@ def running(golden_dir: GoldenDir, name: str, run_options: RunOptions = _AS_IT_I
 
 
 def _gone(error: ProgramGone, file: str) -> UnreplayableRun:
-    """A golden is run from its file: there may be no store that has its run, to name another program in."""
+    """The error for a program that is gone. It proposes no other program: the golden is a file, and its run may be in
+    no store."""
     return UnreplayableRun(
         error.message,
         cause="the program was moved or removed since: put it back, or make the golden of a newer run",
@@ -187,7 +188,7 @@ def served(
 
 
 def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, today: Recording) -> Outcome:
-    """Add the tools whose code has changed and does not run; an unjudged outcome stays as it is."""
+    """Add to an outcome the tools whose code has changed and does not run; an unjudged outcome stays as it is."""
     if outcome.blind_spot or outcome.status not in ("passed", "failed"):
         return outcome
     then = opened.answering
@@ -312,7 +313,7 @@ def today_on(
         found = run_here(opened, run, str(golden_dir.root))
         if found is not None:
             ran = GoldenRun(outcome_of(golden_dir, opened, *found, court), run, found[1], found[0].report)
-            if ran.outcome.status == "passed":  # anything else is for a process of its own to say
+            if ran.outcome.status == "passed":  # any other outcome must come from a process of its own
                 return ran
     plan = Plan(at=0, live=run_options.live, rev=run_options.rev)
     overlays = opened.beside(run)
@@ -398,7 +399,8 @@ def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str 
 
 
 def raised_by(report: ForkReport | Report) -> str:
-    """The exception that has ended today's code, in words; empty where it ended in another way, or as it did then."""
+    """The exception that has ended today's code, in words; empty where the code ended in another way, or like the
+    run."""
     return f"today's code raised {report.raised}" if report.raised else ""
 
 

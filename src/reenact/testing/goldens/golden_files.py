@@ -16,13 +16,13 @@ _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 
 
 def is_golden(file: str) -> bool:
-    """Whether a file of the folder is one, and no draft that a killed process has left."""
+    """Whether a file of the folder is a golden, and not a draft that a killed process has left."""
     return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
 
 
 def name_of(path: Path) -> str:
-    """The golden's name of a file, which may be a copy of another; empty for a draft, and for a file that is in no
-    folder of goldens."""
+    """The name of the golden that a file is, by its path (the file may be a copy of another golden). Empty for a draft,
+    and for a file outside a folder of goldens."""
     _, folder, below = str(path.absolute()).rpartition(os.path.join(os.sep, FOLDER, ""))
     return below.removesuffix(SUFFIX).replace(os.sep, "/") if folder and is_golden(path.name) else ""
 
@@ -35,7 +35,7 @@ def drafts_of(path: Path) -> list[Path]:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Names of all in a folder, in order. One walk through it: no file is opened."""
+    """The names of all goldens in a folder, in order. One walk through it: no file is opened."""
     found = []
     for where, folders, files in os.walk(folder):
         folders.sort()

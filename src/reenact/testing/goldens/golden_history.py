@@ -32,7 +32,7 @@ class HistoryEntry:
             here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
             (it passed on the code of a deploy).
         event: The number of the event, in the run that the golden answered from; None for the whole golden, or without
-            one.
+            an event.
         category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
         reason: The reason, in a person's words; for ``verified``, the text of the deploy's mark.
         today: The number of the event in the run of that day; None without one.
@@ -54,7 +54,7 @@ class HistoryEntry:
     revision: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data; empty fields are left out."""
+        """The entry as JSON-able data; empty fields are left out."""
         return {name: value for name, value in asdict(self).items() if name in _ALWAYS or value not in (None, "")}
 
     @classmethod
@@ -103,7 +103,7 @@ def unchained(entries: Sequence[Any], *, required: bool) -> tuple[HistoryEntry, 
     for number, entry in enumerate(entries, 1):
         data = dict(entry)
         said = data.pop("chain", None)
-        found.append(HistoryEntry.from_json(data))  # first: what is digested is flat by now
+        found.append(HistoryEntry.from_json(data))  # before the digest: this verifies that the data is flat
         link = _next(link, data)
         if (said is not None or required) and said != link:
             raise StoreError(

@@ -113,7 +113,8 @@ def _function(start: Start) -> Callable[..., Any] | None:
 
 
 def _imported(name: str, file: str) -> Any:
-    """The module of a file, imported without a network unless that was done; None where this name means another file.
+    """The module of a file, imported without a network, unless it is imported already; None where this name means
+    another file.
 
     A script counts as a module only if it is imported already: it may do its work when it is imported."""
     if name == "__main__":

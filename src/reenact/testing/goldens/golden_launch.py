@@ -46,7 +46,7 @@ class ProcessResult:
         used: The number of answers from other sources than the recording.
         boundaries: The number of calls that the agent's own code has made.
         stale_at: The call without an answer; empty without one.
-        enforcement: The means that kept it from the world.
+        enforcement: The means that kept the process from the world.
         run: The id of today's run, in the store for it.
         stale_call: That call as data, see ``GoldenMisses``; empty without one.
         unused: The number of recorded calls that today's code has not made.
@@ -107,7 +107,7 @@ class GoldenRequest:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can go out."""
+        """Whether no call can go live."""
         return self.misses == "stale" and self.planned.live == "none"
 
 
@@ -130,7 +130,7 @@ def launch(
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)
     start, patch = start_of(moved_run, options, project, project), options.patch
-    options = replace(options, patch="")  # it lies in the tree
+    options = replace(options, patch="")  # the patch is applied in the tree
     with code_of(without_revision(moved_run), asked.planned, start, moved, patch) as code:
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         more = {
@@ -146,7 +146,7 @@ def launch(
             "again": golden.again(),
             **asked.more,
         }
-        # From the run as it was recorded: moved paths are for the code, and are part of the environment.
+        # Made of the run as it was recorded: moved paths concern the code, and are part of the environment.
         process = ProcessToStart(
             asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed
         )
@@ -161,7 +161,7 @@ def launch(
         )
         left = run_process(process, start_it)
     if left.status == -signal.SIGINT and run.exit_status != left.status:
-        raise KeyboardInterrupt  # typed at a terminal, which told the process and us
+        raise KeyboardInterrupt  # typed at a terminal: the process and we both got it
     text = left.report(f"golden {golden.name}", next_command=f"reenact golden run {golden.name}")
     data = json.loads(text)
     told = data.pop(_TOLD)

@@ -33,11 +33,11 @@ Misses = Literal["stale", "models", "reads"]
 
 
 class NamedGolden(NamedTuple):
-    """A golden as it is spoken of.
+    """The names of a golden in messages.
 
     Attributes:
         name: Its name.
-        again: Gives the command that adds it again, which few want to know.
+        again: Gives the command that adds it again; only a few messages need it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NamedGolden(NamedTuple):
 
 
 class GoldenMisses(ForkMisses):
-    """Answers calls that the golden's own recording does not.
+    """Answers calls that the golden's own recording does not answer.
 
     Args:
         answers: Its other answers.
@@ -74,7 +74,7 @@ class GoldenMisses(ForkMisses):
         self.stale_call: dict[str, Json] = {}
         self.cut: str = ""
         self.stale: Callable[[Recording, Call, LadderResult], UnreplayableRun] = self._golden_is_stale
-        """Says that a call has no answer."""
+        """Makes the error for a call without an answer."""
         self._left_open: tuple[Call, LadderResult] | None = None
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
@@ -89,13 +89,13 @@ class GoldenMisses(ForkMisses):
             return self.performed(calls, question)
         if self._is_cut_off(calls) and found.answer is not None and found.answer.is_open:
             self._left_open = call, found
-            return calls.answered(question, found.answer)  # and it waits, as in the recording
+            return calls.answered(question, found.answer)  # the call waits, as it did in the recording
         if self._is_cut_off(calls) and found.place is None and not calls.session.unused():
             raise self._comes_to_the_cut(calls, call, found)
         raise self._is_stale_at(calls, lane, call, found)
 
     def performed(self, calls: ForkCalls, question: ForkQuestion) -> Crossing:
-        """The world is asked."""
+        """Perform a call live, and count it."""
         self.used["live"] += 1
         return calls.performed(question)
 
@@ -104,7 +104,7 @@ class GoldenMisses(ForkMisses):
         return super().breaks_off(calls, event) or (self._is_cut_off(calls) and event.is_open)
 
     def ends(self, calls: ForkCalls) -> bool:
-        """Everything waits: where the recording was cut off, as it did then."""
+        """Whether the agent ends here, where everything waits: it does at the place where its recording is cut off."""
         if self._is_cut_off(calls) and (self._left_open is not None or not calls.session.unused()):
             self._comes_to_the_cut(calls, *(self._left_open or (None, None)))
             return True
@@ -162,7 +162,8 @@ class GoldenMisses(ForkMisses):
         )
 
     def _leads_on(self, recording: Recording, call: Call, found: LadderResult) -> tuple[str, str]:
-        """Why the answer that a call lacks is not simply recorded, empty where it is; and the command that helps."""
+        """Why ``--mode missing`` does not record the answer that a call lacks (empty where it does), and the command
+        that helps."""
         if is_model(call) and call.effect is not Effect.WRITE:
             next_command = f"reenact golden run {self.named.name} --mode missing"
             return "", next_command
@@ -172,7 +173,7 @@ class GoldenMisses(ForkMisses):
             else "only models are asked"
         )
         again, place = self.named.again(), found.place
-        if place is not None and not place.is_open and "--fixed" not in again:  # the golden's own run answers
+        if place is not None and not place.is_open and "--fixed" not in again:  # the incident is the answering run
             shown = f"reenact cat @golden/{self.named.name}:{place.number}"
             kept += f"; `{shown}` prints an answer of the form that yours needs"
         new = (call.name,) if call.effect is Effect.WRITE else ()

@@ -95,7 +95,7 @@ def answered_by(
         golden: The golden, which names the program.
         project: Root of the project that the program lies in.
         options: The revision of the program, and the target of its output.
-        vouched: Whether a person has just named the program, so that it may be any.
+        vouched: Whether a person has just named the program, so that it may lie anywhere.
 
     Raises:
         UnreplayableRun: The program does not lie in this project, or cannot be started.
@@ -118,7 +118,7 @@ def require_own(golden: Golden, project: Path) -> None:
     """Require that a golden's program lies in this project.
 
     Raises:
-        UnreplayableRun: It does not, or that is not known.
+        UnreplayableRun: The program lies elsewhere, or its place is not known.
     """
     if golden.entry and _is_module(golden.entry.partition(":")[0], project):
         return
@@ -145,7 +145,7 @@ def require_answer(recording: Recording, expectations: Iterable[Expectation]) ->
     and not because the agent has said *lost*; but an expectation must fail on the bad run because of its fault.
 
     Raises:
-        UsageError: It has none.
+        UsageError: The run has no answer.
     """
     run = recording.run
     asking = [each.text for each in expectations if words_of(each.compiled()) & _OF_THE_ANSWER]
@@ -167,7 +167,7 @@ def require_recorded(golden: Golden, doing: str) -> None:
         doing: The option.
 
     Raises:
-        UsageError: It is a golden of an import.
+        UsageError: The golden is that of an import.
     """
     if golden.starts:
         raise UsageError(

@@ -49,9 +49,9 @@ class Outcome:
         message: Why it did not pass, in words; empty where it did.
         boundaries: The number of calls that the agent's own code has made.
         renamed: The number of strands whose function has another name now.
-        used: The number of answers by other source than the recording: ``overlay``, ``scripted``, ``live``.
+        used: The number of answers from each source but the recording: ``overlay``, ``scripted``, ``live``.
         differences: The differences from a run that must be the same, a text each.
-        enforcement: The means that kept it from the world.
+        enforcement: The means that kept the process from the world.
         duration_us: Its duration.
         stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.
         blind_spot: The change that it cannot judge, in words (a longer time-out, a tool's code); empty without one.
@@ -108,7 +108,7 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """Its result in one line."""
+        """The golden's result in one line."""
         held = f"{len(self.judged) - len(self.failed)} of {len(self.judged)} expectations" if self.judged else "same"
         told = f"{self.name}  {self.status}"
         if self.status == "passed":
@@ -132,14 +132,14 @@ class Outcome:
 
     @property
     def judges(self) -> str:
-        """By how many opinions of models it was judged, in words; empty where no model judges."""
+        """The number of models' opinions by which it was judged, in words; empty where no model judges."""
         if not self.opinions:
             return ""
         told = ", ".join(f"{n} {how}" for how, n in self.opinions.items() if n and how != "judged")
         return f"{self.opinions.get('judged', 0)} opinions ({told})"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON-able data."""
+        """The outcome as JSON-able data."""
         return {**_fields(self), "judged": tuple(map(_fields, self.judged)), "exit_code": self.exit_code}
 
     @classmethod
@@ -161,5 +161,5 @@ def _fields(told: Outcome | JudgedExpectation) -> dict[str, Any]:
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:
-    """The exit code of several: the highest."""
+    """The exit code of several outcomes: the highest."""
     return max((each.exit_code for each in outcomes), default=0)

@@ -59,7 +59,8 @@ class GoldenRole(ForkRole):
         self.gathers = self._asks or bool(instructions.get("evidence"))
 
     def isolation(self) -> Isolation | None:
-        """Nothing goes out and nothing is changed, unless answers that are missing may be recorded."""
+        """The isolation of the process: no call goes out and no file is changed, unless missing answers may be
+        recorded."""
         return Isolation(no_network=_ASKED, no_files=_ASKED, no_calls=_ASKED) if self._asks else None
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
@@ -74,7 +75,8 @@ class GoldenRole(ForkRole):
         return self._around(self._golden, tree)
 
     def opened(self) -> tuple[Store, Callable[[], object] | None]:
-        """A store, or the file that it is left in."""
+        """The store for today's run: that of a result file, or one that is opened here, with the function that closes
+        it."""
         into = self.instructions["into"]
         if in_result_file(into):
             self._result = ResultFile(into)
@@ -83,11 +85,12 @@ class GoldenRole(ForkRole):
         return store, store.close
 
     def ended(self) -> tuple[Status, str] | None:
-        """A run that comes to the place where the recorded one is cut off has, like that one, no end."""
+        """The end of today's run: none (like the recorded run), if it comes to the place where the recorded run is cut
+        off."""
         return (Status.RECORDING, "") if self._golden.cut else None
 
     def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
-        """Today's run, after the report."""
+        """Hand today's run over, and add the golden's facts to the report."""
         if self._result is not None:
             self._result.hand_over()
         golden = self._golden

@@ -91,7 +91,7 @@ class _Tries:
         """Run several codes on the draft, by their names; side by side, where that can be. The other hash seed is tried
         beside them, where the recorded run alone can answer."""
         names = list(codes)
-        first = names[0]  # the recorded code, where that is another than today's
+        first = names[0]  # the recorded code, if it differs from today's
         if self._workers > 1 and self._opened.fixed is None:
             names.append(_SEED)
 
@@ -246,7 +246,7 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _ProofTry, adding: Addin
     must_fail = bool(golden.expect) or (opened.fixed is not None and not golden.judged)
     lost = _not_held(golden, opened, outcome)
     judged = outcome.status in ("passed", "failed") and (outcome.boundaries or not golden.judged)
-    strayed = elsewhere and then.raised  # for want of a file that git does not keep, perhaps
+    strayed = elsewhere and then.raised  # perhaps because a file is missing that git does not keep
     if judged and lost and not strayed:
         raise not_held(golden, opened.recorded, lost)
     if judged and must_fail and outcome.status == "passed":

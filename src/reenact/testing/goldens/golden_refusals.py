@@ -40,7 +40,7 @@ def expecting(run: Recording, fixed: Recording | None = None) -> tuple[str, str]
 
 
 def no_test(golden: Golden, opened: OpenGolden, adding: Adding) -> UsageError:
-    """A golden that the recorded code passes tests nothing of the code."""
+    """The error for a golden that the recorded code passes: it tests nothing of the code."""
     run = tail(opened.recorded.id)
     plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
     told = f"golden {golden.name} is not added: the code of the incident passes on it"
@@ -81,10 +81,10 @@ def not_held(golden: Golden, run: Run, lost: Sequence[JudgedExpectation]) -> Usa
 
 
 def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
-    """A golden that no code re-enacts has been tried by nothing."""
-    told = now.message.replace(f"@golden/{golden.name} ", f"{tail(run.id)} ")  # there is no such golden yet
+    """The error for a golden that today's code does not re-enact: no code has tried the golden."""
+    told = now.message.replace(f"@golden/{golden.name} ", f"{tail(run.id)} ")  # the golden does not exist yet
     cause, again = "the code, or what it asks, has changed since the run was recorded", f"reenact replay {tail(run.id)}"
-    if now.status == "stale" and not now.stale_at:  # no call lacks an answer: an answer cannot be given again
+    if now.status == "stale" and not now.stale_at:  # no call lacks an answer, but an answer cannot be given again
         given = [line.removeprefix(_ADVICE[0]) for line in told.splitlines() if line.startswith(_ADVICE[0])]
         cause, again = given[-1] if given else "the run lacks what a replay needs", f"reenact kit {tail(run.id)}"
     return UnreplayableRun(
@@ -95,7 +95,7 @@ def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
 
 
 def not_the_same(golden: Golden, run: Recording, now: Outcome, adding: Adding) -> UnreplayableRun:
-    """A golden that must stay the same and does not today could pass only by chance."""
+    """The error for a golden that must stay the same and does not today: it could pass only by chance."""
     again = f"reenact replay {tail(run.run.id)}"
     shown = _without_advice((now.differences or (now.message,))[0])
     cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"

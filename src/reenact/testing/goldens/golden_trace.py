@@ -51,7 +51,7 @@ class ScriptedAnswer:
     arguments: Mapping[str, Json] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The answer as JSON-able data."""
         return {"call": self.call, "value": self.value, "arguments": self.arguments}
 
 
@@ -106,12 +106,12 @@ class Golden:
 
     @property
     def judged(self) -> bool:
-        """Whether it has expectations; a golden without any must replay without a difference."""
+        """Whether the golden has expectations; a golden without any must replay without a difference."""
         return bool(self.expect or self.holds)
 
     @property
     def starts(self) -> bool:
-        """Whether it names its program, because its run was imported and knows none."""
+        """Whether the golden names its program, because its run was imported and knows none."""
         return bool(self.command or self.entry)
 
     @property
@@ -135,11 +135,11 @@ class Golden:
         return typed(words)
 
     def noted(self, change: HistoryEntry) -> Golden:
-        """The same with one more entry in its history."""
+        """The golden with one more entry in its history."""
         return replace(self, history=(*self.history, change))
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The golden as JSON-able data."""
         start = {"command": list(self.command), "entry": self.entry} if self.starts else {}
         return {
             "golden": FORMAT if start else _UNSTARTED,
@@ -202,7 +202,7 @@ class Golden:
 
 
 def check_name(name: str) -> str:
-    """The name, if it is one.
+    """The name of a golden, checked.
 
     Raises:
         UsageError: It cannot be the name of a file below the folder of goldens.

@@ -98,7 +98,7 @@ def _patch(revision: Mapping[str, Any]) -> str:
 def _lost_in_tree(
     commit: str, patch: str, folder: str, run: Run, files: Mapping[str, tuple[str, ...]], lost: list[str]
 ) -> list[str]:
-    """The files that differ from a commit with its uncommitted changes; ``lost`` where that cannot be had."""
+    """The files that differ from a commit with its uncommitted changes; ``lost`` where that code cannot be had."""
     try:
         with tree_of(commit, folder, run, patch) as tree:
             found = {path: _digest_of(os.path.join(tree.path, path)) for path in files}
@@ -109,8 +109,8 @@ def _lost_in_tree(
 
 def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository: str) -> bool:
     """Whether a file is part of the code, or one that git keeps beside it. Other files are data, and the code reads
-    today's. A file that did not exist is data that the run has made, unless git knows it now: a fix may have added
-    it."""
+    their content of today. A file that did not exist is data that the run has made, unless git knows it now: a fix may
+    have added it."""
     if path.endswith(_CODE) or then is not None:
         return True
     if digests == (ABSENT,):

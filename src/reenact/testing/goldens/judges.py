@@ -22,10 +22,10 @@ from reenact.timetravel.bundling.cleaning import clean, known_here
 from reenact.timetravel.bundling.related_runs import gather_alone, records
 
 Asks = Literal["never", "missing", "again"]
-"""When a model that judges is asked: never; where no opinion is kept; whether one is kept or not."""
+"""When a judging model is asked: never; where no opinion is kept; even where one is kept."""
 
 OPINION = "opinion"
-"""Role in a bundle of the run that holds one."""
+"""The role of a run in a bundle that holds an opinion."""
 
 
 class GoldenCourt:

@@ -92,24 +92,25 @@ class Trial:
 
     @property
     def begun(self) -> bool:
-        """Whether its golden has been run, or tried: that of a test which is not run is not."""
+        """Whether the golden has been run, or a run was tried; the golden of a test that is not run is not run
+        either."""
         return self._ran is not None
 
     def run(self) -> GoldenRun:
-        """Run it, unless that was done. A fault in the golden is its outcome."""
+        """Run the golden, unless it has been run. A fault in the golden is its outcome."""
         if self._ran is None:
             name = str(self._names[0]) if self._names else ""
             try:
                 self._ran = self._run(self._require_one())
             except ReenactError as error:
                 self._ran = GoldenRun(Outcome(name, "", "failed", message=str(error)))
-            except BaseException:  # a time limit, an interrupt: it is not begun again
+            except BaseException:  # a time limit or an interrupt: the golden is not run again
                 self._ran = GoldenRun(Outcome(name, "", "failed", message="it was stopped before its end"))
                 raise
         return self._ran
 
     def judge(self) -> None:
-        """Run it, and require that it passes.
+        """Run the golden, and require that it passes.
 
         Raises:
             GoldenMismatch: It does not pass.
@@ -134,7 +135,7 @@ class Trial:
                 yield
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # whatever it became in the test's hands: a skip, a failed assertion
+            except BaseException:  # whatever the test made of it: a skip, a failed assertion
                 if not refused:
                     raise
         if refused:
@@ -146,11 +147,12 @@ class Trial:
         self._stack.close()
 
     def properties(self) -> list[tuple[str, str]]:
-        """The facts of its outcome, for JUnit."""
+        """The facts of the golden's outcome, for JUnit."""
         return [("reenact.golden", self._told.name), *((f"reenact.{name}", value) for name, value in facts(self._told))]
 
     def told(self, body: str = "") -> dict[str, Any]:
-        """Its outcome as data. ``body``: the error of the test's own body, although the golden has passed."""
+        """The outcome of the golden as data. ``body``: the error of the test's own body, although the golden has
+        passed."""
         outcome = self._told
         if body and outcome.status == "passed":
             outcome = replace(outcome, status="failed", message=body)
@@ -188,10 +190,10 @@ class Trial:
         return replace(outcome, message="\n".join((outcome.message, *all_side_by_side(settled.left), next_line)))
 
     def _require_one(self) -> str:
-        """The name of the golden, which is there."""
+        """The name of the golden, which must exist."""
         names: Sequence[object] = self._names
         if len(names) == 1 and isinstance(names[0], str) and not self._is_there(names[0]):
-            names = self._golden_dir.matching([names[0]])  # names the existing ones, if it means none
+            names = self._golden_dir.matching([names[0]])  # its error names the goldens that exist
         if len(names) == 1 and isinstance(names[0], str):
             return names[0]
         raise UsageError(

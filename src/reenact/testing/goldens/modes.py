@@ -79,7 +79,7 @@ def record_missing(golden_dir: GoldenDir, name: str, *, again: bool = False) -> 
     golden = opened.golden
     require_recorded(golden, "--mode rerecord" if again else "--mode missing")
     earlier = () if again else opened.overlays
-    # A judge alone may be what is missing: it is asked about what the frozen run says, where that comes to its end.
+    # Perhaps only an opinion is missing: then a judge is asked about the frozen run's answer, if that run ends.
     frozen: Misses = "reads" if golden.on_miss == "live-read" else "stale"
     judges = any(asks_a_judge(each.compiled()) for each in opened.expectations)
     ways: tuple[Misses, ...] = (frozen, "models") if judges else ("models",)

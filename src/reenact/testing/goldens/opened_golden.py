@@ -89,7 +89,7 @@ def open_golden(path: Path) -> OpenGolden:
     try:
         store = bundle_store(path)
     except StoreError as error:
-        if path.is_file():  # a golden lies beside the code, where git has what it was
+        if path.is_file():  # git usually keeps a golden, like the code
             error.next_command = f"git restore {os.path.relpath(path) if folder_now() else path}"
         raise
     data = store.bundle.golden

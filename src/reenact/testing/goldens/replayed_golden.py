@@ -143,7 +143,7 @@ class Replayed:
 
     @property
     def live_calls(self) -> int:
-        """Contacts with the world that came about: 0 in mode ``frozen``, unless the golden itself allows reads."""
+        """Contacts with the world that took place: 0 in mode ``frozen``, unless the golden itself allows reads."""
         report = self.report
         return report.live_calls if isinstance(report, Report) else report.live
 

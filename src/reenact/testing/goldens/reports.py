@@ -13,7 +13,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.testing.goldens.golden_outcome import Outcome
 
 SUMMARY_LIMIT: Final = 900 << 10
-"""The most bytes of a summary: those who show it have a limit of 1 MiB, and cut without a word."""
+"""The most bytes of a summary: services that show it cut it at 1 MiB, and do not say so."""
 
 _WORST: Final = ("refused", "broken", "stale", "failed", "passed")
 _CONTROL = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -49,7 +49,7 @@ def page_name(outcome: Outcome) -> str:
 
 
 def in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Worst first."""
+    """The outcomes in order, worst first."""
     return sorted(outcomes, key=lambda each: (_WORST.index(each.status), each.name))
 
 

@@ -33,8 +33,8 @@ def any_seed(
 
 
 def under_another(golden_dir: GoldenDir, opened: OpenGolden, run: Run, court: GoldenCourt | None = None) -> Outcome:
-    """The outcome in a process with another hash seed: that of the fork server, unless the run had that one. Arguments
-    and errors are those of ``any_seed``."""
+    """The outcome in a process with another hash seed: the fork server's, unless the run itself had that seed.
+    Arguments and errors are those of ``any_seed``."""
     seed = WARM_SEED if opened.recorded.entry.hash_seed != WARM_SEED else _OTHER
     return on_run(golden_dir, opened, run, hash_seed=seed, court=court)
 

@@ -41,7 +41,7 @@ class SessionGoldens:
     def several(self, folder: Path, patterns: Sequence[object]) -> list[str] | None:
         """The goldens that a marker means, where these are to be tests of their own; None for one literal name.
 
-        A pattern that means none stays as it is: its test fails and says so. So does a name without a golden.
+        A pattern or a name without a golden stays as it is: its test fails and says so.
         """
         texts = [each for each in patterns if isinstance(each, str)]
         if len(texts) != len(patterns) or not texts or (len(texts) == 1 and not WILD & set(texts[0])):
@@ -51,7 +51,7 @@ class SessionGoldens:
         return list(dict.fromkeys(found))
 
     def named(self, folder: Path, names: Iterable[object]) -> None:
-        """A test names these goldens, or patterns."""
+        """Note that a test names these goldens, or patterns."""
         golden_dir = self.golden_dir(folder)
         for name in names:
             if isinstance(name, str):
@@ -65,7 +65,7 @@ class SessionGoldens:
         return sorted(list(each) for each in self._used)
 
     def heard(self, used: Iterable[Sequence[str]]) -> None:
-        """Another process of the same session knows tests that name these."""
+        """Take in the goldens that tests name in another process of this session."""
         self._used.update((folder, name) for folder, name in used)
 
     def came_of(self, told: Mapping[str, Any]) -> None:

@@ -34,8 +34,8 @@ def side_by_side(each: GoldenDifference) -> list[str]:
 
 
 def drawn(found: Iterable[GoldenDifference]) -> Iterator[tuple[GoldenDifference, list[str]]]:
-    """Several, each with its lines. Of many that were created, or trimmed, in a row, the first ones are drawn in full
-    and the others named."""
+    """Several differences, each with its lines. Of many in a row that create (or trim) a call, only the first ones have
+    all their lines, and the others one."""
     for category, group in groupby(found, key=lambda each: each.category):
         several = list(group)
         folded = len(several) > _ROW and category in (Category.CREATE, Category.TRIM)
@@ -45,7 +45,7 @@ def drawn(found: Iterable[GoldenDifference]) -> Iterator[tuple[GoldenDifference,
 
 
 def all_side_by_side(found: Iterable[GoldenDifference]) -> Iterator[str]:
-    """Several, one below the other; see ``drawn``."""
+    """The lines of several differences, one below the other; see ``drawn``."""
     for _, lines in drawn(found):
         yield from lines
 

@@ -38,7 +38,7 @@ def remove_test(golden_dir: GoldenDir, name: str) -> tuple[str, bool]:
     """Remove the test of a golden, if it is still as ``add_test`` wrote it.
 
     Args:
-        golden_dir: Where the golden was.
+        golden_dir: The folder that the golden was in.
         name: The name of the golden.
 
     Returns:

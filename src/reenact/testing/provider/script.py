@@ -68,7 +68,7 @@ def truncated(after: int = 2) -> Fault:
 
 
 def slow(pause_s: float) -> Fault:
-    """Each piece of the answer comes ``pause_s`` seconds after the last."""
+    """Each piece of the answer comes ``pause_s`` seconds after the one before."""
     return Fault("slow", pause_s=pause_s)
 
 

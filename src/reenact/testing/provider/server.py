@@ -185,7 +185,7 @@ def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass  # the client was faster
+        pass  # the client has closed it already
 
 
 class _Server(ThreadingHTTPServer):
