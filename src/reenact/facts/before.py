@@ -1,7 +1,8 @@
 """The state of a path before a run changed it first: missing, a file, a folder or a link.
 
-Each is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a number
-counted downwards from the largest number of an event. No event has such a number, so other readers ignore the state.
+Each state is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a
+number counted downwards from the largest number of an event. No event has such a number, so other readers ignore the
+state.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Before:
         digest: The digest of its content; empty where that was not read.
         target: The target of a link.
         content: The number of its content among those of the run; None where it is not kept.
-        why: The reason why not.
+        why: The reason why the content is not kept.
         below: Whether everything below an absent path is removed with it, because too many files were made there to
             name each.
     """
@@ -64,7 +65,7 @@ _MORE: Final = ("mode", "changed_ns", "size", "digest", "target", "why", "below"
 
 
 def before_of(value: Json) -> Before | None:
-    """The value of a note; None where it is none that can be understood."""
+    """The state that a note holds; None where the note cannot be understood."""
     if not isinstance(value, Mapping):
         return None
     path, was, content = value.get("path"), value.get("was"), value.get("content")

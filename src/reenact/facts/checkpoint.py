@@ -60,7 +60,7 @@ class SlotVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The fact that the agent's state was kept at one event: all that a look-up needs, without the state.
+    """The record that the agent's state was kept at one event. It has all that a look-up needs, but not the state.
 
     Attributes:
         event: Number of the step.
@@ -68,7 +68,7 @@ class Snapshot:
         lane: Lane of the step.
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
         unproven: The names of slots whose values are not proven: lists that were declared to grow only.
-        note: The remark on these, until it is known which they are.
+        note: The remark about unproven slots, until it is known which slots they are.
         short: Values of a few bytes that were at hand with their digests, by name.
     """
 

@@ -55,11 +55,11 @@ class Decoder:
             return b""
         for stage in self._stages:
             out = bytearray()
-            # In small pieces, so that a compression bomb is noticed before it has gone off.
+            # In small pieces, so that a compression bomb is noticed before it fills the memory.
             for at in range(0, len(data), _STEP):
                 try:
                     out += stage(data[at : at + _STEP])
-                except Exception as error:  # each library has errors of its own, and all mean the same
+                except Exception as error:  # each library has its own error classes, and all of them mean damaged data
                     let_through(error)
                     self.damaged = True
                     break
@@ -90,7 +90,7 @@ def undo(encodings: str, data: bytes, limit: int = 64 << 20) -> Undone | None:
 
 
 class _Inflater:
-    """gzip of several members, or deflate with or without its wrapper."""
+    """A decoder of gzip with several members, and of deflate with or without its wrapper."""
 
     __slots__ = ("_bits", "_engine", "_fresh")
 

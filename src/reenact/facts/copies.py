@@ -1,4 +1,4 @@
-"""Copies: records as plain containers that ``marshal`` takes, so that a look at many of them is a walk at C speed.
+"""Copies: records as plain containers that ``marshal`` takes, so that many of them are compared at C speed.
 
 A record (dataclass, pydantic model, attrs class) is the content of its instance dictionary and its slots, under the
 number of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal``
@@ -41,7 +41,7 @@ class Class(NamedTuple):
     Attributes:
         itself: The class. The reference keeps its address from being reused.
         shape: The form in which its instances keep their state.
-        number: Its number in fingerprints, never used twice; 0: its instances are no records.
+        number: Its number in fingerprints, never used twice; 0 if its instances are no records.
         readers: The readers of the dictionary, if there is one, and of each slot.
     """
 
@@ -52,7 +52,7 @@ class Class(NamedTuple):
 
 
 _classes: dict[int, Class] = {}
-"""By address."""
+"""The known classes by their addresses."""
 _deep: set[int] = set()
 """The numbers of classes whose records hold values that must be copied part by part."""
 _numbered: dict[int, Class] = {}
@@ -108,7 +108,7 @@ def _part(value: Any, unlike: Unlike, depth: int) -> Any:
     """A part of a deep copy.
 
     Raises:
-        ValueError: It cannot be copied, or is nested too deeply; it may contain itself.
+        ValueError: The part cannot be copied, or is nested too deeply: it may contain itself.
     """
     kind = type(value)
     if depth > _DEEPEST:
@@ -149,7 +149,7 @@ def forget() -> None:
 
 
 def is_sound(copies: Collection[Any]) -> bool:
-    """Whether decoded copies are unambiguous: only values that look like them can have been their origin."""
+    """Whether decoded copies are unambiguous: each can only have been made from a value that looks like it."""
     level: list[Any] = [copies]
     count = 0
     for _ in range(_MOST_LEVELS):
@@ -167,7 +167,7 @@ def is_sound(copies: Collection[Any]) -> bool:
                 deeper.append(part)
         if not deeper:
             return True
-        if count > _MOST_NODES:  # it may hold itself
+        if count > _MOST_NODES:  # a container may hold itself
             return False
         level = deeper
     return False

@@ -53,13 +53,14 @@ _FRAME = len(MARK) + 2
 
 
 def constant(sort: str, size: int = _FRAME) -> bytes:
-    """The value for matching of every credential of a class, or the same in ``size`` bytes; only tildes in under
-    five."""
+    """The value that replaces every credential of a class when texts are compared, if asked in ``size`` bytes. In under
+    five bytes it is only tildes."""
     return MARK + sort.encode() + b"0" * (size - _FRAME) + b"~" if size >= _FRAME else b"~" * size
 
 
 def bare(found: re.Match[bytes]) -> bytes:
-    """The value of a stand-in for matching: the constant of its class, or the variable that it names."""
+    """The value that replaces a stand-in when texts are compared: the constant of its class, or the variable that it
+    names."""
     if found[1] == b"v":
         return MARK + b"v" + found[2] + b"~"
     return constant(found[1].decode())
@@ -138,7 +139,8 @@ _QUERY = frozenset({
 
 
 def named_in_url(name: str) -> int:
-    """The same for a parameter of a query: ``key``, ``sig`` and their like count there, if they look random."""
+    """The meaning of a query parameter's name for its value, as in ``named``. Names such as ``key`` and ``sig`` count
+    too, if the value looks random."""
     return named(name) or (1 if name.lower().translate(_FOLD) in _QUERY else 0)
 
 
@@ -159,7 +161,8 @@ PROTECTED = frozenset({
     "signature", "encryptedcontent", "thoughtsignature", "toolcallid", "callid", "tooluseid", "requestid", "responseid",
     "previousresponseid", "itemid", "systemfingerprint", "obfuscation", "signaturedelta", "conversationid", "messageid",
 })  # fmt: skip
-"""Folded names of protocol ids and of what providers signed: a shape inside them is chance, and never edited."""
+"""Folded names of fields with protocol ids or signed data of providers. A credential's shape inside their values is
+there by chance, and never edited."""
 
 
 def protected(name: str) -> bool:
@@ -219,12 +222,13 @@ _AROUND = 64
 _CODED_BEFORE = lazy_regex(rb"[A-Za-z0-9+/_-]*+\Z")
 _CODED_BEHIND = lazy_regex(rb"[A-Za-z0-9+/_-]*+")
 _SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
-"""Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
+"""Two fifths of base64 are small letters, and two fifths are large ones. Words joined by dashes and slashes seldom have
+many letters of both sorts."""
 
 
 def is_coded(data: bytes, start: int, end: int) -> bool:
-    """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A key is not
-    joined to a text of this length without words."""
+    """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A real key
+    is not joined to so long a text without words."""
     left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
     right = _CODED_BEHIND.match(data, end, end + _AROUND)
     around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")

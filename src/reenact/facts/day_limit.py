@@ -1,4 +1,4 @@
-"""The limit of a day: which runs that ended well are thinned where the runs of a day take more than they may."""
+"""The limit of a day: which runs that ended well are thinned when the runs of a day take more space than allowed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Structural difference of two JSON-able values: the additions, removals and changes, and their places.
 
-Lists are aligned by equal members, so that one inserted message does not change all later ones. The result reads for
-people (``render``), and exports as an RFC 6902 patch that turns the left value into the right one.
+Lists are aligned by equal members, so that one inserted message does not change all later ones. The result can be shown
+to people (``render``), and exported as an RFC 6902 patch that turns the left value into the right one.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
 
 
 def _related(out: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether two texts share enough that a word diff reads better than both of them."""
+    """Whether two texts share so many words that a word diff is easier to read than both texts in full."""
     most = max(sum(not word.isspace() for word in side) for side in (before, after))
     shared = sum(len(text.split()) for verb, text in out if verb == "=")
     return most < _FEW_WORDS or shared >= most * _RELATED
@@ -243,7 +243,7 @@ def parted(sides: tuple[Json, Json], tagged: Callable[[], tuple[Json, Json]]) ->
 
     Args:
         sides: The values.
-        tagged: Gives the same values, in which each one that JSON does not have has the tag of its type.
+        tagged: Gives the same values, with a tag of its type on each part that JSON does not have.
     """
     path = first_difference(*sides)
     left, right = (value_at(each, path) for each in sides)
@@ -268,7 +268,7 @@ def value_at(value: Json, path: str) -> Json:
 
 
 def _with_type(value: Json) -> Json:
-    """A value as it cannot be taken for one of another type."""
+    """A value, written so that it cannot be taken for a value of another type."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

@@ -19,17 +19,17 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import ATTEMPT, Run
 
 UNMADE: Final = "unmade"
-"""Under which it is noted that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
+"""The key of the note that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The code that makes, or made, a write.
+    """The run and the call that make, or made, a write.
 
     Attributes:
         address: Identity of the write (``Identities.of``).
         run: Id of the run.
-        event: The number of the call in it, whose event has the result.
+        event: The number of the call in that run; its event has the result.
     """
 
     address: str
@@ -38,18 +38,20 @@ class Claim:
 
 
 def acts(call: Call) -> bool:
-    """Whether a call may change the world by itself. Telemetry that is handed over is no act of the run."""
+    """Whether a call may change the world by itself. A request that hands telemetry over does not count."""
     return call.effect is Effect.WRITE and not call.observed and not is_plumbing(call)
 
 
 def root_of(run: Run) -> str:
-    """Id of the run that a lineage of forks and resumptions began with; an attempt was the run that was resumed."""
+    """Id of the run that a lineage of forks and resumptions began with. For an attempt it is the run that was
+    resumed."""
     own = run.parent if run.relation == ATTEMPT and run.parent else run.id
     return str(run.environment.get("root") or own)
 
 
 def _lasting(call: Call) -> Mapping[str, Json]:
-    """The facts of a call without its place: an MCP session is named by the number of an event."""
+    """The facts of a call without its place in the run. For MCP the session is left out, whose name is an event's
+    number."""
     return {name: said for name, said in call.head.items() if name != "of"} if call.kind is Kind.MCP else call.head
 
 
@@ -73,7 +75,8 @@ class Identities:
         """The calls whose body always runs, in a replay too, with the call around each."""
 
     def of(self, call: Call, within: str = "") -> str:
-        """The identity of the next write that asks this: 32 hexadecimal digits. About 10 µs a KB of its arguments.
+        """The identity of the next write with this request: 32 hexadecimal digits. It takes about 10 µs per KB of
+        arguments.
 
         A write with a key of its own is the same at each request.
 

@@ -107,7 +107,7 @@ class Evaluation:
         self._left -= 1
         if self._left < 0:
             self.spend(0)
-        # The three that nearly all nodes are, without going through the patterns: a watch comes here very often.
+        # Nearly all nodes are of three types. These skip the patterns below, because a watch comes here very often.
         kind = type(node)
         if kind is ast.Constant:
             return node.value  # type: ignore[attr-defined]
@@ -143,11 +143,11 @@ class Evaluation:
 
     @property
     def spent(self) -> int:
-        """Units of work it has needed so far."""
+        """Units of work that the evaluation has needed so far."""
         return MAX_WORK - self._left
 
     def bind(self, name: str, value: Json) -> None:
-        """Give a name of a loop a value: to explain a loop, one looks at one member of it."""
+        """Give the name of a loop a value: the explanation of a loop evaluates its condition for one member."""
         self._loops[name] = value
 
     def spend(self, units: int) -> None:

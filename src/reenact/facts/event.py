@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from reenact.facts.call import Call, Json, Outcome
 
 NODE: Final = "node"
-"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: no node
-makes the following events."""
+"""The attribute that names the node of a graph (LangGraph). It is on the first call of a lane that the node makes. If
+it is empty, no node makes the events that follow."""
 
 
 class Payload(NamedTuple):
@@ -95,7 +95,7 @@ class Event:
 
 
 def strand_of(lane: str) -> str:
-    """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
+    """The strand that a lane's path names: the path without the call whose inside the lane is, in the same strand."""
     cut = lane.rfind(">")
     return lane[:cut] if cut > lane.rfind("/") else lane
 

@@ -22,7 +22,8 @@ CHAIN_LIMIT = 16
 """How many causes and contexts of one exception are followed."""
 
 _TRANSPORTS: Final[Mapping[str, str]] = {"httpcore": "httpx", "httpcore2": "httpx2"}
-"""Packages that a library loads with its first client, which only the body of a frozen tool may have made."""
+"""Packages that a library loads when it makes its first client. Where only the body of a frozen tool makes clients, a
+replay does not load them."""
 _HEAP_TYPE = 1 << 9
 _HINT = (AttributeError, "obj")
 _SCALARS = (str, int, float, bool, bytes, type(None))
@@ -90,7 +91,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
 
 
 def _is_hint(cls: type, name: str, value: object) -> bool:
-    """Fields that only help the interpreter to suggest a spelling; they may hold any object."""
+    """Whether a field only helps the interpreter to suggest a spelling; such a field may hold any object."""
     if type(value) in _SCALARS:
         return False
     return name == _HINT[1] and issubclass(cls, _HINT[0])
@@ -104,7 +105,7 @@ def notes_of(error: BaseException) -> tuple[str, ...]:
 
 
 def text_of(error: BaseException) -> str:
-    """``str()`` of it. The class's own ``__str__`` may run and may fail: then the text says so."""
+    """``str()`` of an exception. The class's own ``__str__`` may run and may fail: then the text says so."""
     try:
         text = str(error)
     except Exception as fault:

@@ -76,7 +76,7 @@ def _conversation(items: list[Json], earlier: tuple[Turn, ...]) -> tuple[str, tu
             name = names.get(item["call_id"]) or _last_unanswered(turns)
             turns.append(Turn("tool", results=(ToolResult(name, text_of(item["output"])),)))
         elif kind != "message":
-            continue  # reasoning and hosted tools: handed back by clients, nothing a script looks at
+            continue  # reasoning and hosted tools: clients hand them back, and no script looks at them
         elif role in {"system", "developer"}:
             system.append(text_of(item.get("content")))
         elif role in {"user", "assistant"}:

@@ -27,7 +27,8 @@ class InheritedParts:
         id: Id of the answer.
         model: Name of the model that answered.
         calls: Ids of its tool calls, by their place.
-        items: Ids of the items that hold them, and under ``message`` that of the text, where a format has such.
+        items: Ids of the items that hold the tool calls, and under ``message`` the id of the item that holds the text,
+            for formats with items.
         signatures: Signatures of its tool calls, by their place.
         signature: The signature of its text.
         reasoning: The disclosed part of its reasoning, in the format's own parts.
@@ -172,7 +173,7 @@ def slices(text: str, size: int = 6) -> list[str]:
 
 
 def asked_tokens(ask: Ask) -> int:
-    """Tokens of a request, in the same way for every dialect; none where they do not count."""
+    """The tokens of a request, counted in the same way for every dialect; 0 where they do not count."""
     if not ask.counted:
         return 0
     count = 3 + tokens(ask.system)
@@ -183,7 +184,7 @@ def asked_tokens(ask: Ask) -> int:
 
 
 def said_tokens(answer: ModelAnswer) -> int:
-    """Tokens of an answer, in the same way for every dialect; none where they do not count."""
+    """The tokens of an answer, counted in the same way for every dialect; 0 where they do not count."""
     if not answer.counted:
         return 0
     return len(pieces(answer.text)) + sum(

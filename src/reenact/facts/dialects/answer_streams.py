@@ -40,7 +40,7 @@ def framing_of(content_type: str, body: bytes) -> Framing | None:
 
 
 def collected(framing: Framing, body: bytes) -> tuple[list[tuple[str, Json]], bool]:
-    """The events up to the first that cannot be read, and whether all could be."""
+    """The events up to the first that cannot be read, and whether all could be read."""
     found: list[tuple[str, Json]] = []
     try:
         for name, data in framing(body):
@@ -53,7 +53,7 @@ def collected(framing: Framing, body: bytes) -> tuple[list[tuple[str, Json]], bo
 
 
 def lines(body: bytes) -> Iterator[tuple[str, Json]]:
-    """One JSON document a line."""
+    """The documents of JSON Lines, one from each line."""
     for line in body.split(b"\n"):
         if line.strip():
             yield "", json.loads(line)

@@ -40,11 +40,11 @@ class BedrockInvoke:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, and a prompt or messages in the body."""
+        """Recognised by the end of the path, and a prompt or messages in the body."""
         return _PATH.search(path) is not None and _ASKS.search(body) is not None
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool acts for it, in either shape."""
+        """True unless a hosted tool acts for the request, in the shape of any protocol."""
         return _CHAT.stateless(body) and _CONVERSE.stateless(body)
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
@@ -110,7 +110,8 @@ def _deltas(chunk: Mapping[str, Json]) -> bool:
 
 
 def _piece(chunk: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Where the text of a chunk or of a whole response stands: its first result, or itself."""
+    """The object that holds the text of a chunk or of a whole response: the first result in it, or the object
+    itself."""
     for name in ("results", "outputs", "generations", "choices"):
         if listing(chunk.get(name)):
             return mapping(chunk[name][0])
@@ -118,7 +119,7 @@ def _piece(chunk: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _own_counts(chunk: Mapping[str, Json]) -> dict[str, int]:
-    """Tokens in the words of Llama and of Titan."""
+    """Tokens by the field names of Llama and of Titan."""
     said = chunk.get("totalOutputTextTokenCount")
     if said is None and listing(chunk.get("results")):
         said = mapping(chunk["results"][0]).get("tokenCount")

@@ -39,7 +39,7 @@ class Embeddings:
         texts: The texts a request asks for.
         vector: The first vector of a response.
         counts: The tokens of a response.
-        inner: Where its parameters stand, beside the top of the request.
+        inner: The member that holds parameters, in addition to the top of the request.
     """
 
     name: str

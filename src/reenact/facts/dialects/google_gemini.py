@@ -39,11 +39,11 @@ class GoogleGemini:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the method at the end of the path and the contents in the body."""
+        """Recognised by the method at the end of the path and the contents in the body."""
         return _METHOD.search(path) is not None and b'"contents"' in body
 
     def stateless(self, body: bytes) -> bool:
-        """Unless it leans on cached content, is stored, or a hosted tool acts for it."""
+        """True unless the request uses cached content or is stored, or a hosted tool acts for it."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)
@@ -117,7 +117,7 @@ def _called(call: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _message(one: Json) -> dict[str, Json]:
-    """A content of the conversation. Results without an id go by the name of their function."""
+    """A content of the conversation. Results without an id are paired by the name of their function."""
     if isinstance(one, str):
         return {"role": "user", "text": one}
     one = mapping(one)

@@ -1,4 +1,4 @@
-"""Ollama's own chat and generate, at once and streamed a JSON document a line."""
+"""Ollama's own chat and generate, at once and as a stream of one JSON document per line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Ollama:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, a model, and messages or a prompt in its shape with nothing foreign beside them."""
+        """Recognised by the end of the path, a model, and messages or a prompt in Ollama's shape without unknown
+        keys."""
         if not path.endswith(("/api/chat", "/api/generate")) or b'"model"' not in body:
             return False
         if path.endswith("/chat"):
@@ -63,7 +64,7 @@ class Ollama:
         return asks and isinstance(request.get("model"), str)
 
     def stateless(self, body: bytes) -> bool:
-        """The server keeps nothing, unless a tool is none of the caller's own."""
+        """True unless a tool is not the caller's own: the server keeps nothing."""
         if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))

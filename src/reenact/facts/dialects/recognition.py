@@ -97,8 +97,8 @@ def read(
 
     Args:
         head, body: The request.
-        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where none
-            came, and then nothing of it is cut off.
+        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where no
+            response came; such a reading is not partial for that.
         response: Its bytes as recorded (all segments joined, or the segments), before content decoding.
 
     Returns:
@@ -200,7 +200,7 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
 
 
 def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, Json]], bool]:
-    """The JSON documents of a response, and whether they are the events of a stream; none where it has no such.
+    """The JSON documents of a response, and whether they are the events of a stream; an empty list where it has none.
 
     Args:
         head: Head of the response.

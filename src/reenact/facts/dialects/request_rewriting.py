@@ -1,7 +1,7 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
 A request in JSON goes out as JSON with the same members in the same order; only changed values are written again, so
-that tool schemas go out byte-identical. Where the address names the model, it names the other one.
+that tool schemas go out byte-identical. An address that names the model then names the other one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _TOO_ODD = "the request is no JSON object"
 
 
 class NotRewritten(ValueError):
-    """A request that cannot be changed as asked; says why."""
+    """A request that cannot be changed as asked; the message says why."""
 
 
 def other_protocol(dialect: str, model: str, now: str = "") -> bool:
-    """Whether a model is known to be spoken to by another protocol than this one.
+    """Whether a model is known to use another protocol than this one.
 
-    Names that no maker is known for pass: gateways and local servers call models as they like. So does a model of the
-    same maker as the requested one, which answers there already.
+    The answer is no for a name whose maker is unknown, because gateways and local servers name models as they like. It
+    is also no for a model of the same maker as the requested one, because that maker's models answer there already.
 
     Args:
         dialect: Name of the protocol.
@@ -95,7 +95,7 @@ def rewritten(
 
 
 def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None:
-    """Refuse a model that the request, as it is, does not speak to."""
+    """Refuse a model that uses another protocol than the request."""
     spoken = dialect if other_protocol(dialect, model, now) else ""
     if through_one_door(url):
         makers = maker_of(now), maker_of(model)
