@@ -142,11 +142,11 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
 
 
 def loaded_class(name: str) -> type[BaseException]:
-    """The exception class of this ``module.QualName``, among the classes that the program has loaded, or that one of
-    its loaded libraries would load.
+    """The exception class of this ``module.QualName``: one that the program has loaded, or that one of its loaded
+    libraries would load.
 
     Raises:
-        UnreplayableRun: There is no such class, or several without a difference.
+        UnreplayableRun: There is no such class, or there are several that cannot be told apart.
     """
     found = find_class(name)
     if found is not None and issubclass(found, BaseException):

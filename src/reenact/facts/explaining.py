@@ -1,4 +1,4 @@
-"""Explaining: why an expression does not hold, in the author's own words with the values that were seen beside them.
+"""Explaining: why an expression does not hold, in the author's own words, each with the value that was seen.
 
 ``calls(search_docs) <= 3`` becomes ``calls(search_docs) = 20, expected <= 3``. Of a conjunction only the parts that do
 not hold are shown; of a loop, the first member that decides.
@@ -48,7 +48,7 @@ def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: ""
 
 
 def values(expression: Expression, scope: Scope) -> str:
-    """The values that decided an expression: the value of each word outside of a loop's condition."""
+    """The values that decided an expression: those of its words, except for words in the condition of a loop."""
     explanation = _Explanation(expression, scope, lambda *_: "")
     return ", ".join(dict.fromkeys(map(explanation.valued, _words(expression.root))))
 
@@ -92,7 +92,8 @@ class _Explanation:
         """Why ``node`` is not ``wanted``."""
         match node:
             case ast.BoolOp(op=op, values=parts):
-                # Of `a and b` that should hold (or `a or b` that should not) any part may be to blame, else all are.
+                # If `a and b` should hold (or `a or b` should not), any part may be to blame. In the other cases all
+                # parts are.
                 apart = isinstance(op, ast.And) is wanted
                 blamed = [part for part in parts if truth_of(self._seen.run(part)) is not wanted]
                 return ("; " if apart else " and ").join(self.why(part, wanted) for part in blamed)
@@ -134,7 +135,7 @@ class _Explanation:
             if all(truth_of(self._seen.run(each)) for each in part.ifs):
                 truth = truth_of(self._seen.run(loop.elt))
                 if truth is not wanted and (name == "all") is wanted:
-                    self._seen.bind(part.target.id, member)  # a loop inside may have taken the name
+                    self._seen.bind(part.target.id, member)  # an inner loop may have used the name
                     return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
                 if truth is not wanted and (name == "any") is not wanted:
                     return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
@@ -172,5 +173,5 @@ def _not(wanted: bool) -> str:
 
 
 def _written_out(node: ast.expr) -> bool:
-    """Whether the expression contains the value in full, so that it need not be shown again."""
+    """Whether the text of an expression contains its value in full, so that the value need not be shown again."""
     return not any(isinstance(each, (ast.Name, ast.Call)) for each in ast.walk(node))

@@ -2,8 +2,8 @@
 
 The text is parsed by Python's own parser, and only the nodes listed here are accepted: literals, names and functions of
 a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop inside ``any all len max min sum``, and the
-functions on values (``json matches conforms``, see ``facts.value_assertions``). There are no attributes, no methods, no
-calls but those of the table, and nothing is ever given to ``eval``; so data and expressions alike stay data.
+functions on values (``json matches conforms``, see ``facts.value_assertions``). There are no attributes, no methods,
+and no calls except those of the table. Nothing is ever given to ``eval``, so neither data nor expressions run as code.
 
 Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. Evaluation
 never raises for the data: a missing key, a comparison of a word with a number, a division by zero are *unknown* (None),
@@ -42,16 +42,16 @@ class WordForm(Enum):
     """A bare name: ``status``."""
 
     CALL = "call"
-    """With one name in brackets, bare or quoted: ``calls(search_docs)``."""
+    """A word with one name in brackets, bare or quoted: ``calls(search_docs)``."""
 
     EITHER = "either"
-    """Both: ``args`` and ``args(search_docs)``."""
+    """A word that is used in both ways: ``args`` and ``args(search_docs)``."""
 
     NAMES = "names"
-    """With two names or more: ``before(check, refund)``."""
+    """A word with two names or more: ``before(check, refund)``."""
 
     TEXTS = "texts"
-    """With a text in quotes, then texts and numbers: ``grade("graders:polite", 0.7)``."""
+    """A word with a text in quotes, then texts and numbers: ``grade("graders:polite", 0.7)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,6 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
         )
     source = text.strip()
     try:
-        # A generator as the whole text would be read as a call's argument; nothing else changes in brackets.
         root = ast.parse(source, "<expression>", "eval").body
     except SyntaxError as error:
         raise fault(source, max((error.offset or 1) - 1, 0), f"not an expression ({error.msg})") from None
@@ -134,7 +133,7 @@ _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
 _TYPES: Mapping[type, str] = {str: "text", int: "number", float: "number"}
-"""The type of a value in an expression, beside a word of one type."""
+"""The name of the type of a literal in an expression."""
 _IN_BRACKETS = (WordForm.CALL, WordForm.NAMES, WordForm.TEXTS)
 
 
@@ -298,7 +297,7 @@ _SPOKEN: Mapping[type[ast.expr], str] = {
 
 
 def _named(node: ast.expr) -> str:
-    """The word that a part of an expression is, bare or with brackets; empty where it is none."""
+    """The name of the word in a part of an expression, bare or with brackets; empty where the part is no word."""
     inner = node.func if isinstance(node, ast.Call) else node
     return inner.id if isinstance(inner, ast.Name) else ""
 

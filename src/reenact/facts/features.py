@@ -1,7 +1,7 @@
-"""Features: the few facts about a run by which runs that fail alike are found, and the fingerprint they come to.
+"""Features: the few facts about a run by which runs that fail alike are found, and the fingerprint made from them.
 
-They are cleaned values or digests of such, small and bounded: one row a run in its store. A user's flag is not among
-them, because it is set later.
+Features are cleaned values or digests of cleaned values, small and bounded. Each run has one row of them in its store.
+A user's flag is no feature, because it is set later.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ VERSION: Final = 3
 """The version of the stored features: features of another version are made again from the run."""
 
 MOST: Final = 12
-"""Names of one sort at most."""
+"""The most names of one sort."""
 
 LONGEST: Final = 120
-"""Characters of a name at most."""
+"""The most characters of a name."""
 
 STEPS: Final = 3
-"""Last steps that count."""
+"""How many of the last steps count."""
 
 MOST_NAMED: Final = 100
-"""Fingerprints that metrics name; the rest is counted together."""
+"""How many fingerprints metrics name. All others are counted together."""
 
 OTHER: Final = "other"
-"""The name of the rest."""
+"""The name under which all other fingerprints are counted."""
 
 _NAMING: Final = "1"
 """The version of fingerprints, which stay the same when other features are written."""
@@ -81,11 +81,11 @@ class Features:
 
     @property
     def thinned(self) -> bool:
-        """Whether its bodies are gone, so that what only they tell is not known."""
+        """Whether the bodies of the run are gone, so that facts that need them are unknown."""
         return PAYLOADS in (self.cold or ())
 
     def without_bodies(self) -> Features:
-        """The features of the run once its bodies are taken out: forms of answers go with them, digests stay."""
+        """The features of the run after its bodies are removed: the forms of answers are removed too, digests stay."""
         cold = tuple(dict.fromkeys((*(self.cold or ()), PAYLOADS)))
         return replace(self, shapes=(), cold=cold, lacks=None, suspicions=None)
 
@@ -156,8 +156,8 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
 
 
 def names_suspicions(case: Case, features: Features) -> bool:
-    """Whether kinds of suspicious events are a part of a run's fingerprint: beside an error they come and go, and would
-    part equal cases."""
+    """Whether kinds of suspicious events are a part of a run's fingerprint. If the run has an error they are not,
+    because they vary among equal cases."""
     return case is not Case.COLD and not features.error
 
 
@@ -173,7 +173,7 @@ def ended_with(run: Run) -> tuple[str, str]:
 
 
 def clipped(name: str) -> str:
-    """A name, as long as it may be."""
+    """A name, cut to the longest permitted length."""
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 

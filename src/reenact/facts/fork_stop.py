@@ -1,7 +1,7 @@
 """Where a fork was stopped: kept with its run, so that the fork's own replay stops there too, and nowhere else.
 
-A fork stops at a call that it may not make. The call is no event, because it was not made. Kept of it are the lane that
-asked and a digest of the request.
+A fork stops at a call that it may not make. The call is no event, because it was not made. The lane that made the
+request is kept, and a digest of the request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.run import Run
 
 FIELD = "stopped"
-"""In the environment of a fork's run."""
+"""The key, in the environment of a fork's run, for the facts about the call that stopped it."""
 _AT_THE_END: Mapping[str, Json] = {"lane": "", "asked": ""}
 
 
@@ -50,7 +50,7 @@ def refused_write(run: Run) -> str:
 
 
 def waited_in_vain(run: Run) -> bool:
-    """Whether that fork was stopped because everything waited."""
+    """Whether a run is a fork that was stopped because all of its strands waited for ever."""
     return run.environment.get(FIELD) == _AT_THE_END
 
 

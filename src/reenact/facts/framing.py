@@ -75,7 +75,7 @@ class Unframer:
             end = self._line.find(b"\r\n\r\n")
             if end < 0:
                 self._line = self._line if len(self._line) < _LONGEST_LINE else b""
-                return b""  # no head yet: nothing of the body either
+                return b""  # the head is not complete, so there is no body yet
             head, rest = self._line[: end + 4], self._line[end + 4 :]
             self._line = b""
             if head[:7] != b"HTTP/1." or head[9:10] != b"1" or head[9:12] == b"101":
@@ -100,7 +100,7 @@ def _size(line: bytes) -> int:
 
 
 def unframed(head: Mapping[str, Json], data: bytes) -> bytes:
-    """The body (before content decoding) of recorded segments, whichever their framing.
+    """The body (before content decoding) of recorded segments in either framing.
 
     Args:
         head: Head of the stream (``facts.call.Stream.head``).

@@ -11,9 +11,9 @@ from math import log2
 from reenact.facts.lazy_regex import lazy_regex
 
 SOUGHT_BITS = 30.0
-"""A value that takes fewer is no secret worth looking for: a word, a mode, a version stands in a text by chance."""
+"""A value that takes fewer bits is not searched for elsewhere: a word, a mode or a version is in a text by chance."""
 LISTED_BITS = 64.0
-"""A value that takes fewer can be found from its digest by trying, so its digest is never kept."""
+"""A value that takes fewer bits can be found from its digest by trying, so its digest is never kept."""
 SHORTEST = 8
 
 _LONGEST = 4096
@@ -28,7 +28,7 @@ _CLASSES = ((lazy_regex(rb"[a-z]"), 26), (lazy_regex(rb"[A-Z]"), 26), (lazy_rege
 
 
 def bits(value: bytes) -> float:
-    """About how many bits have to be guessed to have this value; a rough, low figure.
+    """About how many bits must be guessed to find a value; a rough, low figure.
 
     Args:
         value: Only its first 4 KiB count.
@@ -61,7 +61,7 @@ def _reads(letters: bytes) -> bool:
 
 
 def is_sought(value: bytes) -> bool:
-    """Whether a value that was removed once is removed at all other places too."""
+    """Whether a value that was removed once must be removed at all other places too."""
     return len(value) >= SHORTEST and bits(value) >= SOUGHT_BITS
 
 

@@ -14,7 +14,8 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run, Totals
 
 ANSWERED: Final = "answered_whole"
-"""Note of a fork on a call that it answered from a recording in which something happens inside that call, or may."""
+"""The note of a fork on a call that it answered from a recording, if something happens inside the call there, or
+may."""
 
 RAN: Final = "ran_through"
 """The note of a kept replay on a call whose own code it ran: inside such a call, a missing event means that no call was
@@ -27,10 +28,9 @@ def holds_unseen(event: Event) -> bool:
 
 
 def is_whole(run: Run, event: Event) -> bool:
-    """Whether a call of ``run`` was answered as a whole. A call with events inside was not, in any case. Forks from
-    before ``ANSWERED`` was noted know it only for their frozen prefix.
+    """Whether a call of ``run`` was answered as a whole. A call with events inside was not answered as a whole.
 
-    Forks that were made before ``ANSWERED`` was noted know it of their frozen prefix only.
+    For forks that were made before ``ANSWERED`` was noted, this is known only in their frozen prefix.
     """
     if not holds_unseen(event):
         return False
@@ -42,7 +42,7 @@ def is_whole(run: Run, event: Event) -> bool:
 
 
 def summed(events: Iterable[Event]) -> Totals:
-    """The sums of some events for the totals of their run, as its recorder counts."""
+    """The totals over some events, counted as the recorder counts the totals of a run."""
     count = models = tools = tokens_in = tokens_out = 0
     for event in events:
         reading = event.attributes.get("reading") if event.call.kind is Kind.HTTP else None

@@ -40,7 +40,7 @@ class Mark:
         return f"{self.text} ({self.revision[:SHORT]})" if self.revision else self.text
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The mark as JSON-able data."""
         return {"id": self.id, "text": self.text, "at_us": self.at_us, "revision": self.revision}
 
     @classmethod
@@ -95,7 +95,8 @@ class Periods:
         self._marks = marks
         first = f"before {_named(marks[0], marks)}" if marks else ""
         self.names: tuple[str, ...] = (first, *(f"since {_named(mark, marks)}" for mark in marks))
-        """The name of each, in order of time; one without a name where there are no marks."""
+        """The name of each stretch, in order of time. Where there are no marks, there is one stretch with an empty
+        name."""
 
     def of(self, at_us: int) -> str:
         """The name of the stretch that a moment (microseconds since the epoch) lies in."""

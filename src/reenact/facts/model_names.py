@@ -31,7 +31,7 @@ def events_called(events: Callable[..., Iterable[Event]], name: str, skip: int =
     """The events with a name, in order: events with this name, or, without any, model calls with this model.
 
     Args:
-        events: Gives the events of a run, with ``name`` those of that name, without the first ``skip``.
+        events: Gives the events of a run without the first ``skip``; with ``name``, only the events of that name.
         name: The name.
         skip: The number of events to leave out first. A store leaves them out without reading them.
     """

@@ -14,10 +14,10 @@ from typing import Any
 from reenact.facts.interruptions import let_through
 
 Find = Callable[[bytes, int], int]
-"""The first place of a word at or behind a place, else -1; as ``bytes.find``."""
+"""Gives the first place of a word at or after a place, else -1, as ``bytes.find`` does."""
 
 _SHORT = 512
-"""In a text below this size it does not pay to begin a pass."""
+"""The size of a text below which a pass of the scanner costs more than it saves."""
 
 _WINDOW = 1 << 12
 """The number of bytes that are searched at once. It bounds the scanner's results in memory."""
@@ -36,7 +36,7 @@ class Needles:
         self._sought = False
 
     def within(self, text: bytes) -> Find:
-        """Search a text. Returns the finder of its words, which finds no others."""
+        """Search a text. Returns a function that finds the words in it, and no others."""
         if len(text) < _SHORT:
             return text.find
         if not self._sought:
@@ -60,8 +60,8 @@ class Needles:
         return find
 
     def _seen(self, text: bytes) -> dict[bytes, list[int]]:
-        """Where the windows begin in which each word begins. Of a text that is nothing but a word no more is held than
-        of another: the places themselves are found again."""
+        """For each word, where the windows begin in which the word begins. The places in a window are searched again,
+        so a text that repeats one word needs no more memory than any other."""
         windows: dict[bytes, list[int]] = {word: [] for word in self.words}
         lists = list(windows.values())
         beyond = max(map(len, self.words), default=1) - 1

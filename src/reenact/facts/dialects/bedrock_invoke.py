@@ -44,7 +44,7 @@ class BedrockInvoke:
         return _PATH.search(path) is not None and _ASKS.search(body) is not None
 
     def stateless(self, body: bytes) -> bool:
-        """True unless a hosted tool acts for the request, in the shape of any protocol."""
+        """True unless a hosted tool acts for the request, in OpenAI's shape or in that of converse."""
         return _CHAT.stateless(body) and _CONVERSE.stateless(body)
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
