@@ -27,16 +27,16 @@ UNSAMPLED = ("nothing", "events")
 """The parts of a run outside of the sample that may be kept."""
 
 OTEL_PROVIDERS = ("", "program")
-"""The OpenTelemetry through which spans go: none, or the recorded program's."""
+"""The OpenTelemetry provider that gets the spans: none, or the recorded program's."""
 
 OTEL_CONTENTS = ("reference", "inline")
 """The form of content in spans: a reference to it, or the content itself."""
 
 OTEL_DIALECTS = ("otel", "otel-before", "openinference")
-"""The names of attributes in spans: OpenTelemetry's of today and before, OpenInference's."""
+"""The sets of names for attributes in spans: OpenTelemetry's present and earlier names, and OpenInference's."""
 
 OTEL_METRICS = ("released", "next", "off")
-"""Names of metrics: of the conventions' last release, of the next one, or no metrics."""
+"""The sets of names for metrics: those of the conventions' last release, those of the next one, or no metrics."""
 
 LARGEST_VALUE_MB = 100.0
 """The default for the longest value that is kept."""
@@ -144,7 +144,7 @@ class Policy:
                     cause=f"allowed: {', '.join(filter(None, words))}{', or leave it empty' if '' in words else ''}",
                     next_command="reenact config",
                 )
-        given = [each for each in _CHECKED if getattr(self, each[0])]  # loads what checks where there is something
+        given = [each for each in _CHECKED if getattr(self, each[0])]  # a check is loaded only for a field that is set
         for name, check, cause in given:
             try:
                 check(getattr(self, name))

@@ -27,7 +27,7 @@ LABELS: Final = frozenset({KEEP, GOLDEN})
 """Labels of one run that its forks do not inherit."""
 
 AT: Final = "@"
-"""Between a class and an agent: ``ok@refunds``."""
+"""The sign between a class and an agent: ``ok@refunds``."""
 
 DEFAULTS: Final[Mapping[str, str]] = {OK: "7d", FAILED: "30d", FLAGGED: "90d", TEST: "1d"}
 """The default time for which the runs of a class are kept."""
@@ -55,7 +55,7 @@ class Expiry:
     why: str
 
     def due(self, now_us: int) -> bool:
-        """Whether it has expired by now."""
+        """Whether the run has expired by a given time."""
         return self.at_us is not None and self.at_us <= now_us
 
 
@@ -74,11 +74,11 @@ def span_us(text: str) -> int | None:
 
 
 def class_of(run: Run, *, cold: bool = False) -> str:
-    """The class of a run for which none is named: by its end, or because it was a test.
+    """The class of a run whose recording names none: by the run's end, or because it was a test.
 
     Args:
         run: The run.
-        cold: Whether it cannot be replayed; then it is kept like a failed run.
+        cold: Whether the run cannot be replayed; it is then kept like a failed run.
     """
     if is_test(run):
         return TEST
@@ -86,7 +86,7 @@ def class_of(run: Run, *, cold: bool = False) -> str:
 
 
 def classed(run: Run) -> str:
-    """The class by which a run is kept: that of its recording, or else by its end. A flag goes before both."""
+    """The class by which a run is kept: a flag counts first, then the class that its recording names, then its end."""
     return FLAGGED if run.flagged else run.retention or class_of(run)
 
 
@@ -104,9 +104,9 @@ def is_test(run: Run) -> bool:
 def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_us: int = 0) -> Expiry:
     """When a run expires.
 
-    A person's label ``keep`` goes before all, then the fact that a golden was made of it. Else its class decides: that
-    of its recording (``retention``), or ``class_of``; a flag only ever lengthens that. A term that cannot be read keeps
-    a run for good: a typing mistake removes nothing.
+    A person's label ``keep`` decides first, then the fact that a golden was made of the run. After these, the class
+    decides: the one that the recording names (``retention``), or ``class_of``. A flag can only lengthen the result. A
+    term that cannot be read keeps a run for good: a typing mistake removes nothing.
 
     Args:
         run: The run.
@@ -130,7 +130,7 @@ def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_u
 
 def _by_class(run: Run, name: str, terms: Mapping[str, str], since_us: int) -> Expiry:
     term = _term(name, run.agent, terms)
-    if term is None:  # it may be a span by itself
+    if term is None:  # the class may itself be a span of time
         return _said(run, name, since_us, f"its recording says retention={name}")
     whose = f" of {run.agent}" if f"{name}{AT}{run.agent}" in terms else ""
     return _said(run, term, since_us, f"{name} runs{whose} are kept {spoken(term)}")
@@ -166,7 +166,7 @@ def spoken(term: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """A run among others, for ``settled``.
+    """A run and its relation to other runs, for ``settled``.
 
     Attributes:
         run: The id of the run.
@@ -184,8 +184,8 @@ class Kin:
 def settled(runs: Iterable[Kin]) -> dict[str, Expiry]:
     """When each of some runs expires, with respect to the runs that they need.
 
-    A fork, a resumption or a request reads the run that it continues, and the ledger of its writes is there. So a run
-    stays as long as any run that continues it. A part goes with the whole.
+    A fork, a resumption or a request reads the run that it continues, which also has the ledger of the writes. So a run
+    stays as long as any run that continues it. A run that is a part of another expires with it.
 
     Args:
         runs: All runs that go on from, or are part of, one another.

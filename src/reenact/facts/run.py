@@ -29,7 +29,7 @@ IDLE = "idle_us"
 _CHILD = "child"
 
 RAISED_AT = "raised_at"
-"""In the capture of a run that an exception ended: file and line, ``agent.py:39``."""
+"""The key, in the capture of a run that an exception ended, for the file and line: ``agent.py:39``."""
 
 
 class Status(StrEnum):
@@ -154,7 +154,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def home(self) -> Any:
-        """The store it was read from; None where it was read from none."""
+        """The store from which the run was read; None where it was read from no store."""
         return getattr(self, "_home", None)
 
     @property
@@ -169,7 +169,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def lasted_us(self) -> int | None:
-        """How long it ran, without the time that it lay between its attempts; None where its end is unknown."""
+        """How long the run took, without the time between its attempts; None where its end is unknown."""
         if self.ended_us is None:
             return None
         idle_us = self.environment.get(IDLE)
@@ -189,13 +189,13 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
 
 def kept_in(run: R, store: Any) -> R:
-    """The same run, which knows now where it is kept."""
+    """The run itself, after its store has been noted on it."""
     object.__setattr__(run, "_home", store)
     return run
 
 
 def run_failed(run: Run) -> bool:
-    """Whether a run ended otherwise than it should."""
+    """Whether a run ended with a bad status."""
     return run.status in _BAD
 
 

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from reenact.facts.call import Json
 
 INTEGER_LIMIT = 2**63
-"""Integers at or beyond this size are tagged: other readers of JSON would round them."""
+"""Integers of this size or more are tagged, because other readers of JSON would round them."""
 
 
 class NotStorable(Exception):
@@ -125,7 +125,7 @@ def _read_complex(data: Json) -> complex:
 
 
 def _text(value: str) -> Json:
-    """Text with lone surrogates, which UTF-8 cannot carry."""
+    """The data of a text with lone surrogates, which UTF-8 cannot encode."""
     return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Whether a value after a name is a credential, by its look."""
+"""Whether a value after a name is a credential, judged by its characters."""
 
 from __future__ import annotations
 

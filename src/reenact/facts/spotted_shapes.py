@@ -14,7 +14,7 @@ from reenact.facts.secrecy import is_basic
 from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
 RUN = b"a" * SHORTEST
-"""Without it in the folded text there is nothing long enough."""
+"""The shortest run of word characters, as in the folded text. Without it no part of a text is long enough."""
 _LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=/bot)|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
 _SHAPES = lazy_regex(
     _LEFT
@@ -83,7 +83,7 @@ def _starts(data: bytes, at: int, end: int, before: bytes) -> Iterator[int]:
     """Where in or just before a run of word characters a shape may begin."""
     if data[at : at + 2] in _PAIRS:
         yield at
-    if before == b"\\":  # the letter of an escape stands before it
+    if before == b"\\":  # the run begins with the letter of an escape
         yield at + (5 if data[at : at + 1] == b"u" else 1)
     elif before == b"%":
         yield at + 2
@@ -168,13 +168,15 @@ def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpa
 
 
 def _is_bearer(value: bytes) -> bool:
-    """Whether it is a token, or was one. A stand-in inside it looks random, although the replaced value did not."""
+    """Whether a value is a token, or was one before redaction. A stand-in inside it looks random, although the replaced
+    value did not."""
     rest = STANDIN.sub(b"", value)
     return len(value) >= SHORTEST if not rest else len(rest) >= SHORTEST and looks_random(rest)
 
 
 def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """The bodies of private keys in PEM, truncated ones too; ``in_json``: where the string of JSON ends."""
+    """The bodies of private keys in PEM, truncated ones too. With ``in_json``, a body ends at the latest with its JSON
+    string."""
     end = 0
     for match in _PEM.finditer(data):
         budget.spend()
@@ -185,7 +187,7 @@ def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Cred
             limit = string_end(data, match.end(), limit)
         end = data.find(_PEM_END, match.end(), limit)
         if end < 0:
-            # Cut off: everything that could belong to it.
+            # The key is cut off: its body is all that could belong to it.
             tail = _PEM_CUT.match(data, match.end(), limit)
             end = tail.end() if tail else match.end()
         if end > match.end():

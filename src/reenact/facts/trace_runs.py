@@ -1,8 +1,9 @@
-"""Runs that were made of a trace: how sure each part of an event is, and model calls as another tool's spans tell them.
+"""Runs that were made from a trace: how exact each part of an event is, and model calls as another tool's spans
+describe them.
 
 A trace holds no bytes of the wire. Its model calls are kept as neutral readings in two parts, the request and the
-answer. Every event says of each of its parts whether it is *exact* (the value itself), *semantic* (the same content, in
-another form) or *absent*.
+answer. Every event says for each of its parts whether the part is *exact* (the value itself), *semantic* (the same
+content, in another form) or *absent*.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ORIGINAL: Final = "original"
 """The name of the event that holds the imported documents, cleaned by the gate."""
 
 ORIGINAL_RULE: Final = "original/1"
-"""Rule of that event."""
+"""The key rule of that event."""
 
 SPAN: Final = "span"
 """The key for an event's facts on its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
@@ -39,7 +40,7 @@ _ANSWERED: Final = (
 
 
 class Grade(StrEnum):
-    """How much of the wire a trace kept of something: the value itself, its content in another form, nothing."""
+    """How much a trace kept of one part of an event: the value itself, its content in another form, or nothing."""
 
     EXACT = "exact"
     SEMANTIC = "semantic"
@@ -51,8 +52,8 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "model_calls": ("answer", "answer"),
     "tool_calls": ("result", "result"),
 }
-"""The items of a trace's kit: for each, the part that its events have, and the part without which the run is a cold
-case if all events lack it."""
+"""The items of a trace's kit: for each item, the part that its events have, and the part that makes the run a cold case
+if all events lack it."""
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:
@@ -72,7 +73,7 @@ def trace_of(run: Run) -> Mapping[str, Json]:
 
 
 def is_traced_model(call: Call) -> bool:
-    """Whether a call is one of a model that a trace tells."""
+    """Whether a call is a model call from a trace."""
     return call.rule == RULE
 
 
@@ -84,7 +85,8 @@ def is_original(call: Call) -> bool:
 def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
     """A reading as two bodies: the request and the answer.
 
-    Neither has the trace's names for attributes, so one call in two dialects has the same request.
+    Neither body has the trace's names for attributes, so a call that is recorded in two dialects of traces has the same
+    request.
 
     Args:
         data: The reading, as ``Reading.to_json`` gives it.
@@ -95,12 +97,12 @@ def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
 
 
 def reading_in(asked: bytes, answered: bytes) -> Reading:
-    """The reading in two bodies, without damaged parts and parts of another form."""
+    """The reading in two bodies, without damaged or malformed parts."""
     return Reading.from_json({"dialect": "", **_data(asked), **_data(answered)})
 
 
 def graded(event: Event) -> Mapping[str, Grade]:
-    """How sure each part of an event is; empty where nothing is said."""
+    """How exact each part of an event is, by the part's name; empty where the event does not say."""
     said = event.attributes.get(SPAN)
     found = said.get("fidelity") if isinstance(said, Mapping) else None
     grades = set(Grade)

@@ -1,8 +1,8 @@
 """The slow path of writing a value: parts that are no plain JSON data become tagged data.
 
 Standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named tuples, enums) become
-plain data with the name of what they were, and what cannot be stored becomes ``{"~opaque": "module.Type"}``. No code of
-the value's class runs.
+plain data with the name of their class, and a value that cannot be stored becomes ``{"~opaque": "module.Type"}``. No
+code of the value's class runs.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _fast = writer(ascii_only=False, nan=False)
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How instances of a class of some library are kept, for types that are not records.
+    """The two functions by which a library's class is stored, for types that are not records.
 
     Attributes:
-        write: Gives encodable data for an instance; may raise, then the instance is opaque.
+        write: Gives encodable data for an instance. If it raises, the instance is opaque.
         read: Makes an instance from that data and the class that the program has loaded under this name.
     """
 
@@ -69,11 +69,12 @@ class Codec:
 
 
 codecs: dict[str, Codec] = {}
-"""Codecs by ``module.QualName``, registered by the seams that know the library. Subclasses use their base's."""
+"""Codecs by ``module.QualName``, registered by the seams that know the library. A subclass uses the codec of its
+base."""
 
 
 def register_codec(name: str, codec: Codec) -> None:
-    """Teach the codec of values one more class (``httpx.Response``). The last registration of a name holds."""
+    """Register the codec of a class (``httpx.Response``). The last registration for a name counts."""
     codecs[name] = codec
     forget()
 
@@ -89,7 +90,7 @@ def codec_of(cls: type) -> tuple[str, Codec] | None:
 
 
 class ValueWriter:
-    """One walk over one value."""
+    """Writes one value, part by part."""
 
     __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets", "surrounded")
 
@@ -200,8 +201,8 @@ class ValueWriter:
         cls = type(error)
         before = self.nodes, len(self.opaque), len(self.shapes)
         args = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
-        # Most exceptions show their arguments. If the arguments are very many, or objects of the agent whose repr would
-        # run, the text is made from the encoded arguments.
+        # Most exceptions show their arguments. The text is made from the encoded arguments if there are very many, or
+        # if some are objects of the agent, whose repr would run.
         large = self.nodes - before[0] > TEXT_LIMIT
         foreign = before[1:] != (len(self.opaque), len(self.shapes)) and exceptions.shows_arguments(cls)
         self.surrounded |= foreign
@@ -252,12 +253,12 @@ ValueWriter.containers = _CONTAINERS
 
 
 class CopyWriter(ValueWriter):
-    """One walk over one deep copy (``facts.copies``)."""
+    """Writes one deep copy (``facts.copies``), part by part."""
 
     __slots__ = ()
 
     def copied(self, value: tuple[Any, ...], depth: int) -> Json:
-        """A tuple's copy of its parts."""
+        """A tuple in a copy, as JSON-able data."""
         what, *held = value
         if what == TUPLE:
             return {"~tuple": [self.part(item, depth) for item in held[0]]}
