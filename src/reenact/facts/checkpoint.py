@@ -19,9 +19,9 @@ class Checkpoint:
         timestamp_us: Wall clock of that moment, microseconds since the epoch.
         started_us: Wall clock of the run's start, likewise.
         messages: The conversation as the model last saw it, with its answer.
-        state: The state the step was given (or left), decoded; None where no step declared any.
+        state: The state that the step received (or left), decoded; None where no step declared a state.
         tool_calls: Tool calls so far: name, arguments, result or error.
-        model_config: Model asked, parameters, provider of the last model call.
+        model_config: Requested model, parameters and provider of the last model call.
         prompt_version: A noted name, or the hash of the system prompt.
         agent_version: From ``agent="name@version"``.
         metadata: Agent, user, tenant, session, tags of the run.

@@ -33,12 +33,13 @@ class Event:
         number: Number in its run, from 0, in order of issue.
         lane: Path of the lane that issued it.
         position: How many calls that lane had issued before.
-        parent: Number of the call it happened inside, if any.
+        parent: Number of the call inside of which it happened, if any.
         call: The request. ``call.body`` is empty here; the bytes are at ``request``.
         request: The address of the request's body.
         outcome: The answer; None while open. A ``Value``'s body is empty here; the bytes are at ``answer``.
         answer: The address of the value, or of all segments of the stream; None without one.
-        issued_us, first_us, ended_us: Microseconds since the run began; None where it did not happen.
+        issued_us, first_us, ended_us: Times of the call, its first answer and its end, in microseconds since the run
+            began; None where that did not happen.
         delivery: Number of the delivery that handed the value or head over.
         key: The call's key, an index only.
         fidelity: The exactness of the stored bytes; ``fidelity_note`` names the rules that changed them.

@@ -104,16 +104,16 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
         started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began at the
             time in its file, or else at the import.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
-        parent: The id of the run from which it was forked or replayed, or that was recording when it began;
-            ``relation`` says how (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);
-            ``fork_event`` is the branching event.
+        parent: The id of the run from which it was forked or replayed, or that was recording when it began.
+            ``relation`` is the way (``child``, ``fork``, ``replay``, ``resume``, or ``attempt`` for an attempt to
+            resume the parent). ``fork_event`` is the branching event.
         lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
-        tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
+        tags: Free labels; ``flag`` is the text of a person's verdict. Both may be set later.
         files: Declared files and their content digests at the end.
         exit_status: Exit status of the process, negative for a signal; None for a run inside a process.
         result: Digest of the encoded return value, or empty.
         stdout, stderr: Keyed digests of the agent's whole output.
-        environment: Python version, platform, hash seed, argv and the rest of the kit's cheap facts.
+        environment: Python version, platform, hash seed, argv and the other facts of the kit that cost little.
         capture: The options of the recording (``order``, redaction rules and their versions …).
         degraded: Why the recording is incomplete, if it is.
     """
