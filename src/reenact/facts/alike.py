@@ -1,4 +1,4 @@
-"""How far two texts are the same from their beginning, and before their ends."""
+"""How many bytes two texts have in common, at their beginnings and before their ends."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ Bytes = bytes | bytearray
 
 
 def shared_length(left: bytes, right: bytes) -> int:
-    """How many bytes are the same at the beginning of two texts. Halves are compared at once, at the speed of
-    memory."""
+    """How many bytes two texts have in common at their beginnings. Comparing by halves makes this as fast as memory."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2

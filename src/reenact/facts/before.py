@@ -36,7 +36,7 @@ class Before:
         size: Bytes of a file.
         digest: The digest of its content; empty where that was not read.
         target: The target of a link.
-        content: The number of its content among those of the run; None where it is not kept.
+        content: The number of its content among the contents that the run keeps; None where the content is not kept.
         why: The reason why the content is not kept.
         below: Whether everything below an absent path is removed with it, because too many files were made there to
             name each.
@@ -86,7 +86,7 @@ def before_of(value: Json) -> Before | None:
 
 
 def all_before(notes: Mapping[str, Json]) -> list[Before]:
-    """Every path that a run has changed, in the order in which it did."""
+    """Every path that a run has changed, in the order of the first changes."""
     mine = {name[len(NOTE) :]: value for name, value in notes.items() if name.startswith(NOTE)}
     found = [before_of(mine[number]) for number in sorted(filter(str.isdecimal, mine), key=int)]
     return [each for each in found if each is not None]

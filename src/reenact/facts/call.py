@@ -78,9 +78,9 @@ class Call:
             ``[name, value]`` pairs, latin-1, order and case kept), ``transport``. Tools: ``tool``, ``opaque``.
         body: Exact bytes: the HTTP body on the wire, or the encoded arguments of a tool.
         media: Media type of ``body``; empty when unknown.
-        channel: Name of the succession ``body`` is a version of (one conversation, one checkpoint slot), so that
+        channel: Name of the succession of which ``body`` is a version (one conversation, one checkpoint slot), so that
             a store may keep only what changed. Empty: unrelated to anything before.
-        ordinal: Identity a provider gave this call (``tool_call_id``), a better ordinal than position.
+        ordinal: Identity that a provider gave this call (``tool_call_id``), a better ordinal than position.
         source: ``file:line`` of the agent's code that made the crossing.
         observed: True when the body of the call is the agent's own code and always runs, in replay too (steps,
             inputs, outputs, notes, tools of effect *none*): a replay then compares instead of answering.

@@ -87,7 +87,7 @@ CLIENTS: Mapping[str, Client] = {
     **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),
     "ctypes": Client(("ctypes",), native=True, fix=(TOOL,)),
     "cffi": Client(("cffi",), native=True, fix=(TOOL,)),
-    # models in the process: no request leaves it, but none is recorded either
+    # models in the process: they send no request, but their calls are not recorded either
     **_native("llama_cpp", "vllm", "onnxruntime", "ctransformers", "mlx_lm", fix=(_MODEL,)),
     **_alone("transformers", "sentence_transformers", fix=(_MODEL,)),
     **_native("faiss", "hnswlib", "annoy", fix=(_RETRIEVER,)),
@@ -95,7 +95,7 @@ CLIENTS: Mapping[str, Client] = {
     **_alone("openfeature", fix=('reenact.note("flag.NAME", value)',)),
     **_over(_URLLIB3, "UnleashClient"),
 }
-"""Import name to client. The longest name that an import begins with counts."""
+"""Import name to client. Of several names with which an import begins, the longest counts."""
 
 LEAST: Mapping[str, tuple[int, ...]] = {
     "mcp": (2,),
@@ -107,7 +107,7 @@ LEAST: Mapping[str, tuple[int, ...]] = {
     "openai": (1,),
     "anthropic": (0, 18),
 }
-"""Lowest versions whose insides the seams know, by distribution."""
+"""The lowest version of each distribution whose internals the seams know."""
 
 
 def client_of(module: str) -> tuple[str, Client] | None:

@@ -50,7 +50,8 @@ class Decoder:
         self._stages = [stage for stage in stages if stage is not None]
 
     def feed(self, data: bytes, limit: int) -> bytes:
-        """Decode further bytes, to at most about ``limit``. Bytes beyond it are dropped, and count as damage."""
+        """Decode further bytes, to at most about ``limit`` bytes. Bytes beyond the limit are dropped, and count as
+        damage."""
         if not self.known or self.damaged:
             return b""
         for stage in self._stages:

@@ -22,7 +22,7 @@ DISCONNECT: Final = "disconnect"
 """Name of the call that closes the connection."""
 
 DIFFERS: Final = "mcp_server_differs"
-"""The key of the evidence that a fork went on with a server that differs from the recorded one."""
+"""The key of the evidence that a fork continued with a server that differs from the recorded one."""
 
 _INCOMING: Final = frozenset({RECEIVE, LOST, FAILURE})
 _OWN: Final = _INCOMING | {SESSION, DISCONNECT}

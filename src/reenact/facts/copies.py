@@ -32,7 +32,7 @@ _MOST_LEVELS = 100
 _DEEPEST = 40
 
 Unlike = Callable[[type], bool]
-"""Whether instances of a class are written in another way than by their fields."""
+"""Whether instances of a class are written in another form than by their fields."""
 
 
 class Class(NamedTuple):
@@ -65,14 +65,14 @@ def are_plain(values: Iterable[Any]) -> bool:
 
 
 def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tuple[tuple[int | None, ...], list[Any]]:
-    """Values, each record as a tuple of its content, with the number of the class of each: 0 for values that are no
-    record, a negative number where slots are named because one was never set, None for values that are copied part by
-    part.
+    """Values, each record as a tuple of its content, and for each value a number. It is the number of the record's
+    class, negative where slots are named because one was never set. It is 0 for a value that is no record, and None for
+    a value that is copied part by part.
 
     Args:
         values: The content of a container.
         unlike: Asked once for each class.
-        deep: Copy all of them part by part, and records of their classes from now on.
+        deep: Copy all values part by part, and from now on all records of their classes.
 
     Raises:
         ValueError: A value is neither plain nor a record.
@@ -142,7 +142,7 @@ def _tagged(value: object, kind: type, unlike: Unlike, depth: int) -> tuple[Any,
 
 
 def forget() -> None:
-    """Forget the facts on classes, because the way of writing some has changed."""
+    """Forget the facts on classes, because the form in which some are written has changed."""
     _classes.clear()
     _numbered.clear()
     _deep.clear()

@@ -1,8 +1,8 @@
 """Spotting: finds credentials in a text, by the shape of a value and by the name before it.
 
 It works on bytes as they are (JSON, JSON inside JSON strings, server-sent events, forms, logs, command lines), so that
-all other bytes stay exact. A first pass of substring searches over a folded copy finds candidates; only those meet a
-regular expression, each of them bounded. The work has a budget in proportion to the input.
+all bytes outside of credentials stay exact. A first pass of substring searches over a folded copy finds candidates;
+regular expressions are tried only there, and each of them is bounded. The work has a budget in proportion to the input.
 """
 
 from __future__ import annotations
@@ -61,9 +61,8 @@ More = Callable[[bytes], list[CredentialSpan]]
 
 
 def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[CredentialSpan]:
-    """Every credential in ``data``, in order, never overlapping; behind encodings (``facts.views``), too.
-
-    A stand-in after a name or a scheme is reported too.
+    """Every credential in ``data``, in order, never overlapping. Credentials inside encodings (``facts.views``) are
+    found, too. A stand-in after a name or a scheme is also reported.
 
     Args:
         data: Any text.
@@ -114,7 +113,7 @@ def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Cr
 
 
 def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
-    """The findings in a text as it is."""
+    """The findings in a text, without those inside encodings."""
     found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
@@ -170,7 +169,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
         before, end = ends[n - 1] if n else 0, ends[n]
         first = max(0, bisect_right(begins, before - _BEFORE) - 1) if n else 0
         start = begins[first] if n else 0
-        # The key of a search, by which its result is found again: the numbers of its pieces, and the bytes between
+        # The key under which the result of a search is kept: the numbers of the pieces before, and the bytes between
         # them.
         between = b"\0".join([data[ends[m] : begins[m + 1]] for m in range(first, n)]) if n else data[:at]
         numbers = tuple([earlier.number for _, earlier in data.places[first:n]])

@@ -73,8 +73,9 @@ def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> 
         sort: Its class.
         original: The credential; only its keyed digest survives.
         secret: Key of the digest, of the run or store: equal credentials have equal stand-ins under one secret.
-        fit: Give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then leaves a
-            stand-in without digest; otherwise it leaves one of ``SHORTEST`` bytes, which also hides its length.
+        fit: Whether to give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then
+            leaves a stand-in without digest; otherwise it leaves one of ``SHORTEST`` bytes, which also hides its
+            length.
     """
     size = len(original)
     if size < SHORTEST:
@@ -90,7 +91,7 @@ _FRAGMENT = lazy_regex(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
 
 
 def is_stand_in(value: bytes) -> bool:
-    """Whether a whole value is a stand-in already, or the beginning of one, including short ones of tildes."""
+    """Whether a whole value is a stand-in or the beginning of one. A short stand-in of tildes counts, too."""
     return _FRAGMENT.fullmatch(value) is not None or not value.strip(b"~")
 
 
@@ -119,7 +120,8 @@ _FOLD = str.maketrans("", "", "_-. ")
 
 @lru_cache(4096)
 def named(name: str) -> int:
-    """The meaning of a field's name for its value: 2 always a credential, 1 a credential if it looks random, 0 nothing.
+    """The meaning of a field's name for its value. 2: the value is always a credential; 1: it is one if it looks
+    random; 0: it is none.
 
     Names of counts and positions (``max_tokens``, ``next_page_token``) mean nothing. Case, ``_``, ``-`` and ``.`` do
     not matter.
@@ -201,8 +203,8 @@ def looks_random(value: bytes) -> bool:
 def like_text(value: bytes) -> bool:
     """Whether bytes can be a word: in UTF-8, or in a code page whose letters begin at 192 (Latin-1, Windows-1251).
 
-    A short name and a sign come by chance in any 200 KB of an archive; bytes behind them that are no text are no
-    credential.
+    In any 200 KB of an archive, a short name and a sign appear by chance. If the bytes after them are no text, they are
+    no credential.
     """
     if value.isascii():
         return True

@@ -60,7 +60,7 @@ class Identities:
 
     Args:
         root: Id of the lineage's first run.
-        ignore: The ignore rules in force: parts that they cover do not make a write a different one.
+        ignore: The ignore rules in force: two writes that differ only in ignored parts are the same write.
     """
 
     __slots__ = ("_counts", "_ignore", "_root", "issued", "observed")
@@ -72,7 +72,7 @@ class Identities:
         self.issued: dict[int, str] = {}
         """Identities of the writes issued so far, by event."""
         self.observed: dict[int, int | None] = {}
-        """The calls whose body always runs, in a replay too, with the call around each."""
+        """The calls whose body always runs, in a replay too, each with the number of the call around it."""
 
     def of(self, call: Call, within: str = "") -> str:
         """The identity of the next write with this request: 32 hexadecimal digits. It takes about 10 µs per KB of
@@ -89,14 +89,15 @@ class Identities:
         kind = b"key" if isinstance(own, str) else b"call"
         scope = (within or self._root) if kind == b"call" else self._root
         like = sha256(b"\0".join((scope.encode(), kind, call.name.encode(), asked)))
-        told = like.digest()  # a request may have megabytes, and is not kept
+        told = like.digest()  # a request may have megabytes, so it is not kept
         occurrence = 0 if isinstance(own, str) else self._counts[told]
         self._counts[told] = occurrence + 1
         like.update(b"\0%d" % occurrence)
         return like.hexdigest()[:32]
 
     def around(self, event: int | None) -> str | None:
-        """Identity of the write around an event, or of the event itself; empty without one, None in a read."""
+        """The identity of the write that is around an event, or is the event itself. It is empty without a write, and
+        None inside a read."""
         while event is not None:
             found = self.issued.get(event)
             if found is not None:

@@ -1,4 +1,4 @@
-"""Writing: a Python value becomes JSON bytes that describe it exactly, without a call of its code.
+"""Writing: a Python value becomes JSON bytes that describe it exactly, without calling the value's own code.
 
 Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything else
 takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named
@@ -107,7 +107,7 @@ def encode(value: object, *, sort_sets: bool = False) -> EncodedValue:
             plain = _is_plain(value, _PLAIN_NODE_LIMIT)
         if plain:
             return _make_tuple(EncodedValue, (_fast(value).encode(), (), ()))
-    except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
+    except Exception as error:  # NaN, a lone surrogate, or another thread changed it: the slow path helps
         let_through(error)
     writer = ValueWriter(sort_sets)
     try:
@@ -165,7 +165,7 @@ def encode_plain(value: object) -> tuple[bytes, bytes] | None:
         if not _is_plain(copy, _PLAIN_NODE_LIMIT):
             return None
         return blob[_LIST_HEAD:], _fast(copy[0]).encode()
-    except Exception as error:  # no plain data; NaN, a lone surrogate
+    except Exception as error:  # no plain data, NaN, or a lone surrogate
         let_through(error)
         return None
 
@@ -221,7 +221,8 @@ def _woven_part(value: object) -> ValuePart | None:
 
 
 def join_parts(parts: Mapping[str, ValuePart]) -> EncodedValue | None:
-    """The encoding of a dictionary of these parts by their names; None where that may be a different one."""
+    """The encoding of a dictionary of these parts by their names; None where the joined text may not equal the
+    encoding."""
     if len(parts) == 1 and next(iter(parts)).startswith("~"):
         return None
     held = parts.values()
@@ -242,17 +243,17 @@ def join_parts(parts: Mapping[str, ValuePart]) -> EncodedValue | None:
 
 
 def leads_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The text before each value of an object with these names, which are those of parameters: for ``encode_flat``."""
+    """The text before each value of an object with these names of parameters, for ``encode_flat``."""
     return tuple(f"{',' if place else '{'}{_fast(name)}:" for place, name in enumerate(names))
 
 
 def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
-    """The encoding of an object whose values are all text, integers or booleans: a quarter of the time of ``encode``,
-    because no value is looked at twice. None for other values.
+    """The encoding of an object whose values are all text, integers or booleans: it takes a quarter of the time of
+    ``encode``, because no value is checked twice. None for other values.
 
     Args:
         leads: The result of ``leads_of`` for at least one name.
-        values: As many, in their order.
+        values: The values, one for each lead, in the same order.
     """
     text = ""
     for lead, value in zip(leads, values):  # noqa: B905 - a keyword would cost a fifth of it
@@ -272,7 +273,8 @@ def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
 
 
 def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
-    """Whether the woven text equals the encoding of the whole: by the C encoder, or part by part."""
+    """Whether a value is within the limits, so that its woven text equals its encoding by the C encoder or part by
+    part."""
     depth += _MARGIN
     if nodes <= _PLAIN_NODE_LIMIT and depth <= _PLAIN_DEPTH_LIMIT:
         return True

@@ -12,7 +12,7 @@ def error_line(error: BaseException) -> str:
     told = traceback.TracebackException(type(error), error, None, lookup_lines=False, compact=True)
     told.__notes__ = None
     lines = list(told.format_exception_only())
-    if isinstance(error, SyntaxError):  # the lines before show the code
+    if isinstance(error, SyntaxError):  # the lines before this one show the code
         lines = lines[-1:]
     line = " ".join(part.strip() for part in "".join(lines).splitlines() if part.strip())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

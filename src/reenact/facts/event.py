@@ -76,13 +76,13 @@ class Event:
 
     @property
     def is_open(self) -> bool:
-        """Whether its end is unknown: it was never answered, or its process died inside the answer."""
+        """Whether the end of the call is unknown: it was never answered, or its process died during the answer."""
         return self.outcome is None or (isinstance(self.outcome, Stream) and self.outcome.end is None)
 
     @property
     def asked(self) -> str:
-        """The request, as an identity within the run; empty where it is not known, as for arguments that could not be
-        stored."""
+        """An identity of the request within the run. It is empty where the request is unknown, as with arguments that
+        could not be stored."""
         head = self.call.head
         if self.key or head.get("opaque"):
             return self.key

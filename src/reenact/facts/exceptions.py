@@ -70,7 +70,7 @@ def args_of(error: BaseException) -> tuple[Any, ...]:
 
 
 def state_of(error: BaseException) -> dict[str, Any]:
-    """Instance attributes, slots and C fields that say something, by name, without ``__notes__``."""
+    """Instance attributes, slots and C fields that have a value to keep, by name, without ``__notes__``."""
     cls = type(error)
     group = is_group(error)
     state: dict[str, object] = {}
@@ -79,7 +79,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
             continue
         try:
             value = descriptor.__get__(error, cls)
-        except Exception as fault:  # a field that was never set
+        except Exception as fault:  # the field was never set
             let_through(fault)
             continue
         if value is None or _is_hint(cls, name, value):
@@ -115,7 +115,7 @@ def text_of(error: BaseException) -> str:
 
 
 def shows_arguments(cls: type) -> bool:
-    """Whether the text of such an exception is made by the interpreter from its arguments."""
+    """Whether the interpreter makes the text of a class's exceptions from their arguments."""
     maker = next(namespace_of(base)["__str__"] for base in mro_of(cls) if "__str__" in namespace_of(base))
     return type(maker) is type(BaseException.__str__)
 
@@ -124,7 +124,7 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
     """An exception with exactly this state; neither ``__init__`` nor ``__new__`` of the agent's class runs.
 
     Raises:
-        TypeError, ValueError: The class cannot be made that way.
+        TypeError, ValueError: An instance of the class cannot be made in this way.
     """
     error = _fresh(cls, args)
     fields = dict(_fields(cls))
@@ -136,7 +136,7 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
             continue
         try:
             descriptor.__set__(error, value)
-        except (AttributeError, TypeError):  # a read-only view of what ``args`` already gave
+        except (AttributeError, TypeError):  # the field is a read-only view of data that ``args`` already gave
             continue
     return error
 
@@ -177,7 +177,7 @@ def find_class(name: str) -> type[Any] | None:
             continue
         found: object = module
         for part in parts[cut:]:
-            # Only existing attributes: no __getattr__ of a lazy module may import on our behalf.
+            # Only existing attributes are read, because the __getattr__ of a lazy module might import.
             space = namespace_of(found) if isinstance(found, type) else getattr(found, "__dict__", {})
             found = space.get(part)
             if found is None:

@@ -42,7 +42,7 @@ def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: ""
         remark: Adds to a word's value: ``remark(name, *arguments)``.
 
     Raises:
-        UsageError: Looking needs more work than an evaluation may.
+        UsageError: The explanation needs more work than one evaluation may.
     """
     return _Explanation(expression, scope, remark).why(expression.root, True)
 
@@ -54,7 +54,7 @@ def values(expression: Expression, scope: Scope) -> str:
 
 
 def _words(node: ast.AST) -> Iterator[ast.expr]:
-    """The words of the vocabulary in a tree; of a loop only those in the sequence that it runs over."""
+    """The words of the vocabulary in a tree; for a loop, only the words in the sequence over which it runs."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=args):
             if name in ASSERTIONS or name in FUNCTIONS:
@@ -72,7 +72,7 @@ def _words(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def brief(value: Json) -> str:
-    """A value as it is written in an expression; the middle of a long one is left out; None is unknown."""
+    """A value as an expression has it. The middle of a long value is left out, and None is written as unknown."""
     if value is None:
         return "unknown"
     text = repr(value)
@@ -89,7 +89,7 @@ class _Explanation:
         self._remark = remark
 
     def why(self, node: ast.expr, wanted: bool) -> str:  # noqa: PLR0911  (one case a node)
-        """Why ``node`` is not ``wanted``."""
+        """The reason why ``node`` does not have the truth value ``wanted``."""
         match node:
             case ast.BoolOp(op=op, values=parts):
                 # If `a and b` should hold (or `a or b` should not), any part may be to blame. In the other cases all
@@ -150,7 +150,7 @@ class _Explanation:
         return self.valued(node) + ("" if isinstance(self._seen.run(node), bool) or wanted else ", expected not")
 
     def valued(self, node: ast.expr) -> str:
-        """An expression and its value."""
+        """The text of an expression with its value."""
         value, said = self._seen.run(node), self._said(node)
         told = f"{self._source(node)} is unknown" if value is None else f"{self._source(node)} = {brief(value)}"
         return f"{told} ({said})" if said else told

@@ -57,7 +57,7 @@ class WordForm(Enum):
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a vocabulary: its name, its use, its meaning, and the type of its value; the type is empty for a word
-    with several."""
+    with values of several types."""
 
     name: str
     form: WordForm
@@ -80,7 +80,7 @@ class Expression:
     files: Mapping[str, Json] = field(default_factory=dict)
 
     def evaluate(self, scope: Scope) -> Json:
-        """Its value over ``scope``.
+        """The value of the expression over ``scope``.
 
         Returns:
             JSON-able data; None where the data do not say.
@@ -91,11 +91,11 @@ class Expression:
         return self.evaluation(scope).run(self.root)
 
     def evaluation(self, scope: Scope) -> Evaluation:
-        """One evaluation of it, or of its parts."""
+        """A new evaluation of the expression, or of its parts."""
         return Evaluation(self.text, scope, self.files)
 
     def holds(self, scope: Scope) -> bool | None:
-        """Whether it is true over ``scope``; None where the data do not say."""
+        """Whether the expression is true over ``scope``; None where the data do not say."""
         return truth_of(self.evaluate(scope))
 
 
@@ -104,8 +104,8 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
 
     Args:
         text: The text that a person wrote.
-        words: The names it may use.
-        files: Schemas that it may name (``@order.json``), by that name.
+        words: The words that the expression may use.
+        files: Schemas that the expression may name (``@order.json``), by that name.
 
     Raises:
         UsageError: The text is not in the grammar; the message names the position and, for a name, the nearest ones.

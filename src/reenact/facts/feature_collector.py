@@ -1,7 +1,6 @@
-"""Gathers a run's features from its records as they are written, so that its end costs almost no time.
-
-A reader of an older run gives the same facts in the same order of time. Nothing is kept but names, the last answer of
-each tool and the first request of a model, all bounded.
+"""Gathers a run's features from its records as they are written, so that the end of the run costs almost no time. For
+an older run, a reader gives the same facts in the same order of time. The collector keeps only names, the last answer
+of each tool and the first request of a model, all bounded.
 """
 
 from __future__ import annotations
@@ -119,8 +118,8 @@ class FeatureCollector:
         """The lane of each call that may be a model call, while runs are inside this one."""
 
     def take(self, record: Record) -> None:
-        """Take one record in, unless it was taken in before: a batch that could not be written comes again. About 1
-        µs."""
+        """Take in a record, unless it was taken in before, because a batch that could not be written comes again. About
+        1 µs."""
         if id(record) not in self._unkept:
             self._unkept[id(record)] = record
             self.see(record)
@@ -362,7 +361,7 @@ def _plain(calls: Iterable[str], models: Container[str]) -> Iterator[str]:
 
 
 def _last(names: Iterable[str]) -> tuple[str, ...]:
-    """The last of some names, repeats left out."""
+    """The last of some names, without repeats."""
     return tuple(name for name, _ in groupby(names))[-STEPS:]
 
 
@@ -386,7 +385,7 @@ def _prompt(call: Call) -> str:
 
 
 def _json_of(seen: _Call) -> bytes | None:
-    """The body of an answer, decoded; None for a body that is no JSON, or was too long to keep."""
+    """The data of an answer's body; None for a body that is no JSON, or was too long to keep."""
     if seen.head is None or seen.size > LARGEST:
         return None
     pairs = seen.head.get("headers")

@@ -18,7 +18,7 @@ from reenact.facts.templates import parted, template
 from reenact.facts.thinned_runs import PAYLOADS
 
 VERSION: Final = 3
-"""The version of the stored features: features of another version are made again from the run."""
+"""The version of the stored features. Features of another version are computed again from the run."""
 
 MOST: Final = 12
 """The most names of one sort."""
@@ -58,9 +58,10 @@ class Features:
         schemas: Short digests of the tools that models were offered.
         commit: Commit of its code; empty where it is not known.
         version: Version of the agent.
-        suspicions: The kinds of suspicious events in it; None where it was not examined yet.
-        lacks: The missing or partial items of its kit; None where it was not examined yet.
-        cold: The items without which it cannot be replayed, by its records; later damage is found by a look at its kit.
+        suspicions: The kinds of suspicious events in it; None where the run was not examined yet.
+        lacks: The missing or partial items of its kit; None where the run was not examined yet.
+        cold: The items without which the run cannot be replayed, as its records show. Later damage is not among them;
+            the kit shows it.
     """
 
     error: str = ""
@@ -100,7 +101,7 @@ class Features:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Features:
-        """The inverse of ``to_json``; fields of a later version are passed over."""
+        """The inverse of ``to_json``; fields of a later version are ignored."""
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name in _NAMES
         }
@@ -112,7 +113,7 @@ _NAMES: Final = frozenset(each.name for each in fields(Features))
 
 
 class Case(StrEnum):
-    """Why a run is looked into."""
+    """The reason why a run is examined."""
 
     FAILED = "failed"
     FLAGGED = "flagged"
@@ -120,9 +121,8 @@ class Case(StrEnum):
 
 
 def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
-    """Why a run is looked into; None for a healthy run, and for a run that is still being recorded.
-
-    Of several reasons the first counts: it failed, a person flagged it, it cannot be replayed.
+    """The reason why a run is examined; None for a healthy run, and for a run that is still being recorded. Of several
+    reasons the first counts: it failed, a person flagged it, it cannot be replayed.
     """
     if status in _FAILED:
         return Case.FAILED
@@ -134,7 +134,8 @@ def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
 def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     """The fingerprint of runs that fail alike, as 32 hexadecimal digits: the same in every process and store.
 
-    It is a digest of parts, each after its length, so that no text of a run can be taken for another part or for two.
+    It is a digest of parts. Each part comes after its length, so that no text of a run can be taken for another part or
+    for two parts.
 
     Args:
         case: The reason why the run is examined.

@@ -40,7 +40,7 @@ class FingerprintTally:
         self.sums: Counter[Key] = Counter()
 
     def add(self, found: Iterable[Key]) -> None:
-        """Count runs. Some 25 µs for one."""
+        """Count runs. It takes some 25 µs for each."""
         new = list(found)
         gone = self._groups.add(each.fingerprint for each in new)
         left = self._agents.add(each.agent for each in new)
@@ -81,7 +81,7 @@ class _FrequentNames:
         return before - frozenset(ranked)
 
     def _forget(self) -> None:
-        """Keep no more names than is reasonable: a process may meet new ones for years."""
+        """Forget the rarest names, because a process may meet new names for years."""
         if len(self._counts) > _KEPT * self._most:
             kept = self._counts.most_common(_KEPT * self._most // 2)
             self._counts = Counter(dict(kept) | {each: self._counts[each] for each in self.named})

@@ -45,8 +45,8 @@ class NewEntries(bytes):
 
     Attributes:
         number: The number of the list in its run.
-        look: The number of looks at it.
-        start, end: The number of entries before these, and with them.
+        look: The number of looks at the list, with this one.
+        start, end: The number of entries before the new ones, and the number with the new ones.
     """
 
     number: int
@@ -93,7 +93,7 @@ class _Entry(NamedTuple):
     """An entry at the time of a look.
 
     Attributes:
-        text: Its text in the bytes of its list.
+        text: Its JSON text in the bytes of its list.
         opaque: Names of the types in it that could not be stored.
         fingerprint: The identity of plain data; empty for other values.
     """
@@ -216,7 +216,7 @@ class Growth:
         self._stale = False
 
     def restart(self) -> None:
-        """The recording of the lists cannot be continued: the next look at each covers all of it."""
+        """Start the recording of all lists again: the next look at each list covers all of its entries."""
         self._stale = True
 
     def held(self, number: int) -> list[Any] | None:
@@ -423,7 +423,7 @@ def _entry(item: object, name: str) -> _Entry:
 
 
 def _digest_of(run: list[object]) -> bytes:
-    """The digest of plain entries together; for other entries, a digest that matches no other."""
+    """The common digest of some plain entries; for other entries, a digest that matches no other."""
     try:
         return _digest(fingerprint_of(run))
     except ValueError:

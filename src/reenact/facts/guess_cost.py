@@ -1,7 +1,7 @@
 """Guessing: the number of tries to guess a value, in bits, estimated from its characters.
 
 The number of tries for a random value follows from its alphabet and its length. Words, names, years and versions take
-far fewer, so a piece that reads like one counts little, at any length.
+far fewer, so a piece that reads like one of these counts little, at any length.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bits(value: bytes) -> float:
         value: Only its first 4 KiB count.
     """
     value = value[:_LONGEST]
-    if len(set(value)) < 5:  # the same few characters again and again
+    if len(set(value)) < 5:  # it repeats the same few characters
         return 0.0
     if _HEX.match(value):
         return 4.0 * (len(value) - value.count(b"-"))
@@ -43,7 +43,7 @@ def bits(value: bytes) -> float:
 
 
 def _bits_of(piece: bytes, each: float) -> float:
-    """The bits of a piece without punctuation, in an alphabet of which a character has ``each``."""
+    """The bits of a piece without punctuation, if each character of its alphabet has ``each`` bits."""
     if piece.isdigit() and len(piece) <= _LONGEST_NUMBER:
         return _NUMBER_BITS
     if _READABLE.fullmatch(piece) and _reads(piece):

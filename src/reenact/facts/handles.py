@@ -1,4 +1,4 @@
-"""Calls on a resource that another call began and that lasts: a process, a websocket, an RPC under way.
+"""Calls on a lasting resource that another call began: a process, a websocket, an RPC under way.
 
 Such a call names its resource by the number of the event that began it. (MCP sessions have their own way, see
 ``connections``.)

@@ -30,7 +30,7 @@ def is_imported(run: Run) -> bool:
 
 
 def remarks(run: Run) -> tuple[str, ...]:
-    """The differences between the kept data and the wire, for the reader of a verdict on the run."""
+    """The differences between the kept data and the bytes on the wire, for people who read a verdict on the run."""
     said = (run.capture.get(NOTE) or {}).get("remarks") if is_imported(run) else None
     return tuple(f"imported: {remark} ({count})" for remark, count in said.items()) if isinstance(said, dict) else ()
 

@@ -1,7 +1,6 @@
-"""Insides: the calls of a run that were answered as a whole, so that the calls inside them are unknown there.
-
-A replay answers a tool without running it. The work of the tool when it was recorded (its exchanges, its models) has no
-event in such a run; that does not mean that it was lost.
+"""Insides: the calls of a run that were answered as a whole, so that the calls inside them are unknown in that run. A
+replay answers a tool without running it. So the replay has no events for the exchanges and model calls of the tool.
+They are not lost, because the recording has them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ def holds_unseen(event: Event) -> bool:
 
 
 def is_whole(run: Run, event: Event) -> bool:
-    """Whether a call of ``run`` was answered as a whole. A call with events inside was not answered as a whole.
+    """Whether a call of ``run`` was answered as a whole. Ask this only about a call without events inside: a call with
+    such events was not answered as a whole.
 
     For forks that were made before ``ANSWERED`` was noted, this is known only in their frozen prefix.
     """

@@ -1,4 +1,4 @@
-"""Columns: many integers in the least width that holds them all, read and written in one go.
+"""Columns: many integers in the least width that holds them all, read and written at once.
 
 A column is one byte, the width (1, 2, 4 or 8), and then the integers, signed and little-endian.
 """

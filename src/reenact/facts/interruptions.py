@@ -1,7 +1,8 @@
-"""Telling a fault of the recorder from an exception that a signal handler of the program raised inside it.
+"""The distinction between a fault of the recorder and an exception that a signal handler of the program raised inside
+it.
 
 A program may bound a call by ``signal.alarm`` and a handler that raises. The handler can run while our code runs;
-swallowing its exception as a fault of ours would take the program's time-out away.
+if we swallowed its exception as a fault of ours, the program would lose its time-out.
 """
 
 from __future__ import annotations

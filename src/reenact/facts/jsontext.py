@@ -20,7 +20,7 @@ def parsed(text: str) -> Any:
     """``json.loads`` for text that seldom has spaces or surrounding text.
 
     Raises:
-        ValueError: It is not JSON.
+        ValueError: The text is not JSON.
     """
     try:
         value, end = scan(text, 0)
@@ -44,7 +44,7 @@ def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[An
     comma, colon = (", ", ": ") if spaced else (",", ":")
     plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(comma, colon))
     make = getattr(_json, "c_make_encoder", None)
-    if make is None:  # an interpreter without the accelerator
+    if make is None:  # the interpreter has no accelerator in C
         return plain.encode
     escape = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
     encode = make(None, plain.default, escape, None, colon, comma, False, False, nan)

@@ -37,7 +37,7 @@ VERSIONS: Mapping[str, str] = {"http": "1", "tool": "1"}
 """The newest version of each special rule. Any other name at version 1 is the general rule."""
 
 LARGEST = 16 << 20
-"""Bodies above this many bytes are compared as they are: parsing them would cost several times their size."""
+"""Bodies of more bytes are compared unparsed, because parsing them would take memory of several times their size."""
 
 _DEAR = 256 << 10
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -247,7 +247,8 @@ def canonical_url(url: str, ignore: Sequence[tuple[str, str]] = (), ignored: Cou
 
 
 def _sorted_pairs(query: str, ignore: Sequence[tuple[str, str]], ignored: Counter[str]) -> str:
-    """Pairs sorted by name; pairs of one name keep their order. Each escaped character has one spelling."""
+    """The pairs of a query sorted by name; pairs of one name keep their order. Each escaped character has one
+    spelling."""
     if not query:
         return ""
     dropped = {path: rule for rule, path in ignore}

@@ -13,7 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 
 UNDECORATED: Final = "undecorated_tools"
-"""The item of the tools that a model used and that run again in each replay."""
+"""The name of the item for the tools that a model used and that run again in each replay."""
 
 
 class Bucket(StrEnum):
@@ -100,7 +100,7 @@ class Kit:
 
     @property
     def verdict(self) -> ReplayUse:
-        """The possible use of the run."""
+        """The use that the kit leaves possible for the run."""
         return verdict(self.items)
 
     @property
@@ -134,8 +134,8 @@ def verdict(items: Iterable[Item]) -> ReplayUse:
 class Hold(StrEnum):
     """The means by which a source of chance is held fixed.
 
-    ``FROZEN``: a replay answers it from the recording. ``PINNED``: the run fixed it by a value that a live run would
-    use again. ``ACCEPTED``: nothing holds it.
+    ``FROZEN``: a replay answers reads of the source from the recording. ``PINNED``: the run fixed the source by a value
+    that a live run would use again. ``ACCEPTED``: nothing holds it.
     """
 
     FROZEN = "frozen"

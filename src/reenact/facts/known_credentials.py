@@ -84,12 +84,12 @@ def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[st
 
 
 class KnownCredentials:
-    """The credentials of a run that are known beside the usual names and shapes: values of variables, and further
-    names.
+    """The credentials of a run that are known in addition to the usual names and shapes: values of variables, and
+    further names.
 
     Args:
         environment: The environment with the values.
-        names: The variables; those that are not set, or whose value is not telling, are left out.
+        names: The variables; variables that are not set, or whose value could be a common word, are left out.
         same: Variables with the value of another one (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
         listed: The values that were removed in the run, or in one before it, by digest.
@@ -173,8 +173,8 @@ class KnownCredentials:
         return [*self._named(data), *self._valued(data)]
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
-        """The findings of shapes and names in ``data``, and the known values. Of two overlapping spans the longer
-        stays; of two equal ones, the span of a variable."""
+        """The spans of shapes and names in ``data``, together with those of the known values. Of two overlapping spans
+        the longer stays; of two equal ones, the span of a variable."""
         fields, known = self._named(data), self._valued(data)
         found = spotted(data)
         return apart([*fields, *found, *known]) if fields or known else found

@@ -23,7 +23,7 @@ __all__ = ["late"]
 
 
 class _Late:
-    """Stands for a function, a class or a module until it is used."""
+    """The object that takes the place of a function, a class or a module until its first use."""
 
     __slots__ = ("_found", "_module", "_name")
 

@@ -52,10 +52,9 @@ _unwritten: list[_Constructor] = []
 
 
 def complete() -> None:
-    """Compile every constructor that is not compiled yet.
-
-    For a process that runs a user's program: the compilation of a constructor is an event for the program's audit
-    hooks, and needs stack that the program may have used up.
+    """Compile every constructor that is not compiled yet. A process calls this before it runs a user's program:
+    compiling a constructor is an event for the program's audit hooks, and needs stack that the program may have used
+    up.
     """
     while _unwritten:
         each = _unwritten.pop()
@@ -235,7 +234,7 @@ class _Constructor(_Late):
         _unwritten.append(self)
 
     def make(self) -> Any:
-        """A function of the instance and its fields."""
+        """The function that takes the instance and its fields."""
         made = _constructor(self.of)
         made.__module__, made.__qualname__ = self.of.__module__, f"{self.of.__qualname__}.__init__"
         made.__annotations__ = {each.name: each.type for each in _fields(self.of) if each.init} | {"return": None}

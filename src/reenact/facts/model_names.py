@@ -1,4 +1,4 @@
-"""The name of a model call: that of the requested model, or of the one that answered."""
+"""The name of a model call: the name of the requested model, or of the model that answered."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown_name(event: Event) -> str:
 
 
 def model_names(event: Event) -> tuple[str, ...]:
-    """The names of the model of a recognised call: the requested one, and the one that answered; none for other
-    events."""
+    """The names of the model of a recognised call: the requested model, and the model that answered. Other events have
+    no such names."""
     reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
     if not isinstance(reading, Mapping):
         return ()

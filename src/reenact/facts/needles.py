@@ -1,7 +1,8 @@
 """Needles: the places of a set of words in a text, found in one pass where a scanner is installed.
 
-The scanner (``ahocorasick-rs``, the extra ``scan``) finds all places of all words at once. Without it each word is
-searched for by itself. The places are the same with the scanner and without, so recordings and replays decide alike.
+The scanner (``ahocorasick-rs``, the extra ``scan``) finds all places of all words at once. Without the scanner, each
+word is searched for separately. The places are the same with the scanner and without, so recordings and replays decide
+alike.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Needles:
             return text.find
         try:
             windows = self._seen(text)
-        except Exception as error:  # whatever the scanner cannot do is done without it
+        except Exception as error:  # if the scanner fails, the search goes on without it
             let_through(error)
             return text.find
 
@@ -74,9 +75,9 @@ class Needles:
 
 
 def _scanner(words: tuple[bytes, ...]) -> Any:
-    """A scanner for words; None where none is installed."""
+    """A scanner for words; None where no scanner is installed."""
     try:
         return import_module("ahocorasick_rs").BytesAhoCorasick(words)
-    except Exception as error:  # not installed, or not one that works here: the words are found one by one
+    except Exception as error:  # it is not installed or does not work here, so the words are searched one by one
         let_through(error)
         return None

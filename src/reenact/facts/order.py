@@ -13,14 +13,14 @@ from reenact.facts.integer_columns import column, read, steps, sums
 
 
 class Tag(NamedTuple):
-    """Identity of one delivery, stable between a recording and its replay.
+    """The identity of one delivery, which is the same in a recording and its replay.
 
     ``kind`` is one letter:
 
     - ``e`` part of a recorded event: ``number`` is the event, ``n`` the part (0 the value or head, 1… the
       segments, -1 the end of a stream); ``lane`` is empty.
     - ``t`` a timer of the agent, ``w`` a wake-up, ``p`` a callback posted to a loop, ``j`` the return of a coroutine
-      that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
+      that has closed a connection or was cancelled (it returns to the agent's code without a value): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
     - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's. A
@@ -124,7 +124,7 @@ _make = tuple.__new__
 def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
     """Pack consecutive deliveries into bytes.
 
-    Behind their count (four bytes) stand five columns (``facts.integer_columns``): kind and proof, number of the lane,
+    After their count (four bytes) come five columns (``facts.integer_columns``): kind and proof, number of the lane,
     number, n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero).
     If there are timers among them, their count and three more columns follow: their places, how long before its turn
     each was set, and the length of its wait.
@@ -154,9 +154,8 @@ def _pack_timers(moments: Sequence[int], timers: Sequence[TimerSpan | None]) -> 
 
 
 def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delivery]:
-    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths.
-
-    Cost: about 0.4 µs a delivery.
+    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths. It takes about
+    0.4 µs per delivery.
     """
     (count,) = _COUNT.unpack_from(data)
     columns = []

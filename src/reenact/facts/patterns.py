@@ -108,7 +108,7 @@ class Pattern:
             if reached not in self._sets:
                 self._held += len(reached)
             step = (self._sets.setdefault(reached, reached), after)
-        if len(self._steps) >= _MAX_STEPS or self._held > _MAX_HELD:  # some ten megabytes, whatever the pattern
+        if len(self._steps) >= _MAX_STEPS or self._held > _MAX_HELD:  # this limits the memory to some ten megabytes
             self._steps.clear()
             self._sets.clear()
             self._held = 0
@@ -181,7 +181,7 @@ class _Builder:
         return len(self.nodes) - 1
 
     def sequence(self, parts: Iterable[Any], flags: int, then: int) -> int:
-        """The state in which a succession of parts starts."""
+        """The first state of a sequence of parts."""
         for operation, argument in reversed(list(parts)):
             self._parts += 1
             if self._parts > _MAX_PARTS:

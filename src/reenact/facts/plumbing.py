@@ -89,7 +89,8 @@ def place_in(url: str) -> str:
 
 @lru_cache(512)
 def pattern(text: str) -> re.Pattern[str]:
-    """A pattern of a host or a path: ``*`` is anything within a part, ``**/`` any number of parts in front."""
+    """The expression for a pattern of a host or a path: ``*`` is any text within a part, ``**/`` any number of parts in
+    front."""
     parts = re.split(r"(\*\*/|\*)", text.strip("/"))
     known = {"**/": "(?:[^?]*/)?", "*": "[^/]+"}
     return re.compile("".join(known.get(part, re.escape(part)) for part in parts), re.IGNORECASE)

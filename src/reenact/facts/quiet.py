@@ -15,7 +15,7 @@ AMBIENT = frozenset(("clock", "random", "env", "flag"))
 """Kinds of reads that a story shows as one line."""
 
 SESSION = "session"
-"""The word for the upkeep of an MCP session, beside the agent's own calls in it."""
+"""The word for the upkeep of an MCP session, in contrast to the agent's own calls in it."""
 
 _ASKS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 _NAMED = 8

@@ -19,7 +19,8 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan, replaced
 
 REMOVED = "removed"
-"""Key of the list in the capture of a run that has ended; with ``#`` and a number: evidence of a run that goes on."""
+"""The key of the list in the capture of a run that has ended. With ``#`` and a number, it is the key of evidence of a
+run that has not ended."""
 
 _DIGEST = 8
 _RUN = lazy_regex(rb"[!#$%*+\-./:=?@^_`~0-9A-Za-z]+")
@@ -110,7 +111,7 @@ NOTHING = RemovedDigests(b"", ())
 
 
 def listed(found: object) -> RemovedDigests:
-    """The list that a store keeps (``RemovedDigests.to_json``); empty where there is none, or something else."""
+    """The list that a store keeps (``RemovedDigests.to_json``); empty where a store keeps no list, or other data."""
     if not isinstance(found, Mapping):
         return NOTHING
     try:
@@ -124,14 +125,14 @@ def listed(found: object) -> RemovedDigests:
 
 
 def noted(notes: Mapping[str, object]) -> RemovedDigests:
-    """The list from a run's evidence: for a run that goes on, or was cut short."""
+    """The list from the evidence of a run that has not ended, or was cut short."""
     parts = [listed(value) for name, value in notes.items() if name.startswith(f"{REMOVED}#")]
     parts = [part for part in parts if part]
     return RemovedDigests(parts[0].key, [each for part in parts for each in part.entries]) if parts else NOTHING
 
 
 def runs(data: bytes, smallest: int) -> Iterator[tuple[int, int]]:
-    """The ranges in which at least ``smallest`` characters of tokens are together: start and end. About 3 ms a MiB."""
+    """The start and end of each range with at least ``smallest`` characters of tokens in a row. About 3 ms a MiB."""
     flat = data.translate(_FLAT)
     needle = b"a" * smallest
     at = flat.find(needle)

@@ -64,7 +64,8 @@ class PatternSearch:
 
 
 def _new(body: bytes, before: bytes, head: int) -> tuple[int, int]:
-    """The part of a body that must be searched, if an earlier body with the same beginning has no finding."""
+    """The start and end of the part of a body that must be searched, if an earlier body with the same beginning has no
+    match."""
     tail = common_tail(body, before, len(body), len(before), min(len(body), len(before)) - head)
     start, end = max(head - _MARGIN, 0), min(len(body) - tail + _MARGIN, len(body))
     across = _GAP.search(body, start, head) or _GAP.search(body, len(body) - tail, end)

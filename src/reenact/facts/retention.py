@@ -47,7 +47,7 @@ class Expiry:
     """When a run expires.
 
     Attributes:
-        at_us: Microseconds since the epoch; None: never.
+        at_us: Microseconds since the epoch; None if it never expires.
         why: The deciding rule, in words: ``ok runs are kept 7 days``.
     """
 
@@ -60,7 +60,7 @@ class Expiry:
 
 
 def span_us(text: str) -> int | None:
-    """A term, ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
+    """The microseconds of a term such as ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
 
     Raises:
         ValueError: The text is neither.
@@ -91,7 +91,7 @@ def classed(run: Run) -> str:
 
 
 def is_test(run: Run) -> bool:
-    """Whether a test runner ran it: pytest, or ``python -m unittest``."""
+    """Whether a test runner ran a run: pytest, or ``python -m unittest``."""
     names = run.environment.get("env_names")
     if isinstance(names, (list, tuple)) and not _TESTS.isdisjoint(map(str, names)):
         return True
@@ -152,7 +152,7 @@ def _said(run: Run, term: str, since_us: int, why: str) -> Expiry:
 
 
 def began_us(run: Run, since_us: int = 0) -> int:
-    """The beginning of a run's time: its end, or when it came into this store (see ``expiry_of``)."""
+    """The moment from which a run's term counts: its end, or when it came into this store (see ``expiry_of``)."""
     return max(run.ended_us or 0, run.started_us, made_us(run.id), since_us)
 
 
@@ -223,6 +223,6 @@ def _later(one: Expiry, other: Expiry) -> bool:
 
 
 def shortest_us(terms: Mapping[str, str]) -> int:
-    """The shortest term of all: a younger run has not expired, in any class, except by a label."""
+    """The shortest term of all classes. A younger run has not expired, except by a label."""
     spans = [span_us(text) for text in {**DEFAULTS, **terms}.values()]
     return min((span for span in spans if span is not None), default=DAY_US)

@@ -16,11 +16,12 @@ RULE_NAMES: Final = (
     *("failure", "repeat", "empty-repeat", "loop", "ignored-error", "foreign-id", "cut-off", "hour-limit"),
     *("other-model", "unsupported-answer"),
 )
-"""Every rule of this package, in the order in which their marks stand."""
+"""Every rule of this package, in the order in which marks on one event are listed."""
 
 
 def chosen_rules(table: Mapping[str, Json]) -> dict[str, str]:
-    """The table of settings, checked: name of a rule to ``on`` or ``off``, or a project's own to ``module:function``.
+    """The table of settings, checked: name of a rule to ``on`` or ``off``, or name of a project's own rule to
+    ``module:function``.
 
     Raises:
         ValueError: No rule has the name, or a function is not written so.

@@ -21,7 +21,7 @@ INNER = frozenset({"child", ATTEMPT})
 """The relations of runs that ``@`` leaves out: runs inside another run, and attempts to continue one."""
 
 TRIES = frozenset({"fork", "resume", "replay", RESEND})
-"""Relations of runs that try something with a recorded one: ``@failed`` does not mean them."""
+"""Relations of runs that try something with a recorded one: ``@failed`` never selects one."""
 
 IDLE = "idle_us"
 """The key in ``Run.environment`` of a resumed run for the time between its attempts."""
@@ -48,7 +48,7 @@ _BAD = frozenset({Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How to start the run again.
+    """The way to start the run again.
 
     Attributes:
         kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments), ``request``
@@ -159,7 +159,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def title(self) -> str:
-        """Its name in a list: the agent, and the request it served; a dash for neither."""
+        """The name of the run in a list: the agent, and the request that it served; a dash if it has neither."""
         return " ".join(part for part in (self.agent, self.route) if part) or "-"
 
     @property

@@ -53,7 +53,7 @@ def parts_of(name: str) -> tuple[str, str]:
     """The agent and the route of a rule; each may be empty.
 
     Raises:
-        ValueError: The name has neither.
+        ValueError: The name has neither an agent nor a route.
     """
     agent, at, route = name.partition(AT)
     if not at and _ROUTE.match(name):

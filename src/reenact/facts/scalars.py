@@ -37,7 +37,8 @@ def _read_bytes(data: Json) -> bytes:
 
 
 def _zone(zone: tzinfo | None) -> Json:
-    """None, a zone's key, ``[seconds, microseconds, name]`` of a fixed offset, or a foreign fixed zone."""
+    """The data of a time zone: None, the zone's key, ``[seconds, microseconds, name]`` of a fixed offset, or a fixed
+    zone of another library."""
     if zone is None:
         return None
     kind = type(zone)
@@ -130,7 +131,7 @@ def _text(value: str) -> Json:
 
 
 def _read_text(data: Json) -> str:
-    # Joined surrogates must stay two code units: UTF-8 with "surrogatepass" keeps them apart.
+    # Two surrogates in a row must stay two code units. UTF-8 with "surrogatepass" keeps them separate.
     return base64.b64decode(data, validate=True).decode("utf-8", "surrogatepass")
 
 

@@ -90,7 +90,7 @@ class _Check:
         self._followed: set[str] = set()
 
     def run(self, schema: Json, at: _Path) -> None:
-        """Accept a schema, or name its fault."""
+        """Check one schema; raises an error that names the first fault."""
         if isinstance(schema, bool):
             return
         if not isinstance(schema, dict):
@@ -310,7 +310,7 @@ class _Judge:
         return self._spelled(left) == self._spelled(right)
 
     def _spelled(self, value: Json) -> str:
-        """The one spelling of a value: equal numbers have the same spelling, and objects have no order."""
+        """The text of a value that is the same for equal values: for equal numbers, and for objects in any order."""
         try:
             text = json.dumps(_plain(value), sort_keys=True, default=repr)
         except RecursionError:
@@ -372,7 +372,7 @@ def _are_texts(value: Json) -> bool:
 
 
 def _plain(value: Json) -> Json:
-    """A value in which 1.0 is 1 and True stays True."""
+    """A value with whole floats as integers, so that 1.0 is 1 while True stays True."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,5 @@
-"""An HTTP request that a program serves, and its response, as data: an ASGI scope to a call and back."""
+"""An HTTP request that a program serves, and its response, as data: an ASGI scope becomes a call, and a call becomes a
+scope."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ LIFESPAN: Final = "lifespan"
 """Name of the events by which an application is told to start up and to shut down; each holds the message's type."""
 
 GONE: Final = "disconnect"
-"""Name of the event by which the program learnt that the exchange is over, or its client gone."""
+"""Name of the event by which the program learnt that the exchange is over, or that its client is gone."""
 
 ARRIVING: Final = frozenset({REQUEST, GONE, LIFESPAN})
 """Names of the input events that a server makes."""
@@ -191,7 +192,8 @@ def traceparent_of(scope: Mapping[str, Any]) -> str:
 
 
 def credentials_of(scope: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, list[str]]:
-    """The headers of a request that contain the value of an environment variable: header to scheme and variable.
+    """The headers of a request that contain the value of an environment variable: the header's name to the scheme and
+    the variable.
 
     The values themselves are removed before anything is written; a replay of the request puts today's values there.
 

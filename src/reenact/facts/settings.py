@@ -41,7 +41,7 @@ else:
     named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 PREFIX = "REENACT_"
-"""Environment variables that set something begin with this."""
+"""The beginning of the names of environment variables that are settings."""
 
 ORDERS = ("exact", "arrival", "off")
 
@@ -134,7 +134,7 @@ def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def policy_of(settings: Settings, **over: object) -> Policy:
-    """The policy of the settings. Values given by name win over them; None does not."""
+    """The policy of the settings. Values given by name override them, except None."""
     names = {each.name for each in fields(Policy)}
     values = {setting.plain: settings[setting.name].value for setting in SETTINGS if setting.plain in names}
     values.update({name: value for name, value in over.items() if value is not None})
@@ -236,7 +236,7 @@ def _table(value: Json) -> Json:
 
 
 def _terms(value: Json) -> Json:
-    """How long classes of runs are kept; a table inside is an agent's: ``{refunds = {ok = "30d"}}``."""
+    """How long classes of runs are kept. A table inside the table is for one agent: ``{refunds = {ok = "30d"}}``."""
     if not isinstance(value, Mapping):
         value = _table(value)
         assert isinstance(value, Mapping)

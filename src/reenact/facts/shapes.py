@@ -136,7 +136,7 @@ def _look(cls: type) -> Shape:
 
 
 def dictionary_of(item: object, shape: Shape) -> dict[str, Any]:
-    """The live instance dictionary (not a copy); an empty one for instances without."""
+    """The live instance dictionary (not a copy); an empty one for instances without a dictionary."""
     if shape.dictionary is None:
         return {}
     held: dict[str, object] = shape.dictionary.__get__(item, type(item))
@@ -149,7 +149,7 @@ def slots_of(item: object, shape: Shape) -> dict[str, Any]:
     for name, descriptor in shape.slots:
         try:
             value = descriptor.__get__(item, type(item))
-        except AttributeError:  # a slot that was never set
+        except AttributeError:  # the slot was never set
             continue
         if not is_left_out(name, value):
             held[name] = value

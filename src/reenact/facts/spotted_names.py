@@ -117,7 +117,7 @@ def by_name(
         if end < size and end - at <= LONGEST_NAME:
             begin = flat.rfind(b" ", max(0, at - LONGEST_NAME), at) + 1 or max(0, at - LONGEST_NAME)
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
-                begin += 1  # the letter of an escape, not of the name
+                begin += 1  # this letter belongs to an escape, not to the name
             weight = named(lower[begin:end].decode("latin-1"))
             if not weight and lower[begin:end] in _SECOND_WORDS:
                 first = _FIRST_WORD.search(lower, max(0, begin - 16), begin)
@@ -170,7 +170,7 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
 
 
 def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """Credentials that a name at ``data[begin:end]`` announces."""
+    """The credentials that follow the name at ``data[begin:end]``."""
     after = _AFTER.match(data, end)
     if after is None:
         yield from _beside(data, begin, end, weight, in_json=in_json)
@@ -209,7 +209,7 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
 
 
 def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[CredentialSpan]:
-    """``the password is VALUE``, ``with password VALUE``."""
+    """The values in ``the password is VALUE`` and ``with password VALUE``."""
     sentence = _SENTENCE.match(data, end)
     if sentence is not None and spoken(sentence["pw"]):
         yield CredentialSpan(*sentence.span("pw"), CredentialSort.NAMED.value)
@@ -221,7 +221,7 @@ def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[CredentialSpan]
 
 
 def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[CredentialSpan]:
-    """A value without quotes."""
+    """The span of a value without quotes, if it is a credential."""
     name_end = data[begin:at].lower()
     scheme = None
     if b"authorization" in name_end or name_end.startswith(b"auth"):
@@ -381,7 +381,7 @@ def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Ite
 
 
 def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """``<password>VALUE</password>``, with attributes or without."""
+    """The value in ``<password>VALUE</password>``, with attributes or without."""
     opened = _ELEMENT.match(data, end)
     if opened is None:
         return
@@ -396,7 +396,7 @@ def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterato
 
 
 def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """Strings of a list under a name in the plural."""
+    """The strings of a list under a name in the plural."""
     for _ in range(64):
         gap = _LIST_GAP.match(data, at)
         opening = _OPEN.match(data, gap.end() if gap else at)
@@ -439,7 +439,7 @@ def _closing(data: bytes, opening: re.Match[bytes], weight: int, *, in_json: boo
         left = at - first
         for _ in range(levels):
             if left % 2 == 0:
-                return first  # an outer string ends here, and this one with it
+                return first  # an outer string ends here, so this one ends too
             left //= 2
         if left % 2 == 0:
             return at - escapes if at - escapes >= start else at

@@ -49,7 +49,7 @@ _JAR = lazy_regex(
     _TAB + rb"/[^\s\\]{0,256}" + _TAB + rb"(?:TRUE|FALSE)" + _TAB + rb"\d{1,20}" + _TAB
     + rb"[^\s\\]{1,128}" + _TAB + rb"(?P<pw>[^\s\\\"]{5,4096})"
 )  # fmt: skip
-_STORED = lazy_regex(  # a cookie as a browser exports it
+_STORED = lazy_regex(  # a cookie in the form in which a browser exports it
     rb"value(?P<e>\\{0,7})\"\s{0,8}:\s{0,8}(?P=e)\"(?P<pw>[^\"\\\n]{8,4096})(?P=e)\"\s{0,8},(?:\s|\\[nrt]){0,64}(?P=e)\""
     rb"(?:domain|path|expires|httpOnly|sameSite|hostOnly)"
 )
@@ -146,7 +146,7 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
 
 
 def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    """``echo VALUE | sudo -S``: a command that reads a password."""
+    """The value in ``echo VALUE | sudo -S``, whose last command reads a password."""
     for needle in _READERS:
         at = find(needle, 0)
         while at >= 0:

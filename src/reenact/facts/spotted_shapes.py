@@ -1,6 +1,7 @@
 """Credentials by the shape of their value: keys of vendors, tokens, schemes, private keys, passwords in a URL.
 
-A first pass of substring searches finds candidates; only those meet a regular expression, each of them bounded.
+A first pass of substring searches finds candidates; regular expressions are tried only there, and each of them is
+bounded.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _PAIRS = frozenset(
     b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL"
     b" xk xs MT Mj Mz ND NT Nj Nz OD OT".split()
 )
-"""How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
+"""The beginnings of the shapes. Shapes that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = lazy_regex(
     rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|dt0c01\.|1//|\d{8,10}:)\Z"
 )
@@ -57,11 +58,12 @@ whole key."""
 _USER = lazy_regex(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = lazy_regex(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
-_DEAR = 8  # the cost of trying a shape, compared with looking at a candidate
+_DEAR = 8  # trying a shape costs this many times more than finding a candidate
 
 
 def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[CredentialSpan]:
-    """Keys and tokens of known shapes; ``flat`` has an ``a`` for each character of a word, and spaces."""
+    """Keys and tokens of known shapes; ``flat`` has an ``a`` for each word character of ``data``, and a space for any
+    other."""
     at = flat.find(RUN)
     while at >= 0:
         budget.spend()
@@ -122,7 +124,8 @@ def _shape_at(data: bytes, start: int) -> CredentialSpan | None:
 
 
 def _like_a_key(rest: bytes, run: int) -> bool:
-    """Whether random characters, not words joined by dashes: one unbroken part is long and mixes letters and digits."""
+    """Whether a text is random characters and not words joined by dashes. One of its parts must be long, and mix
+    letters and digits."""
     return any(
         len(part) >= run and not part.isalpha() and not part.isdigit() for part in rest.replace(b"-", b"_").split(b"_")
     ) or (len(rest) >= 32 and b"-" not in rest and rest.lower() != rest and rest.upper() != rest)

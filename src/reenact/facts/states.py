@@ -14,7 +14,7 @@ from reenact.facts.encoding import EncodedValue, ValuePart, encode, encode_part,
 from reenact.facts.growth import NewEntries
 
 GROWS = "grows"
-"""In the head of a step: the names of the lists of its state whose lengths are in its body."""
+"""The key, in the head of a step, for the names of the lists in its state whose lengths are in its body."""
 
 Look = Callable[[str, list[Any]], tuple[NewEntries, tuple[str, ...]] | None]
 """Looks at a growing list by its name; gives None if the list must be written whole."""
@@ -26,7 +26,7 @@ class State(NamedTuple):
     Attributes:
         body: The whole: JSON, UTF-8.
         opaque: Names of the types in it that could not be stored.
-        slots: The value of each key of a dictionary; of anything else the whole, without a name.
+        slots: The value of each key of a dictionary; for any other state, the whole under an empty name.
         grows: The names of the lists whose lengths are in the whole.
     """
 

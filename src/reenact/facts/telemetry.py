@@ -23,9 +23,9 @@ def has_form(form: str, head: Mapping[str, Json], body: bytes, media: str) -> bo
 
     Args:
         form: ``protobuf`` (an OTLP export), ``json KEY+KEY|KEY`` (an object that has all keys of one alternative),
-            ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin so),
-            ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or ``msgpack`` (a list).
-            A key may be a path: ``batch/*/event`` is the key of every item of a list.
+            ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin with
+            one of the prefixes), ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or
+            ``msgpack`` (a list). A key may be a path: ``batch/*/event`` is the key of every item of a list.
         head: The head of the request.
         body: The body on the wire.
         media: The media type of the body.
@@ -125,13 +125,13 @@ def _are_items(value: Any, wanted: Sequence[str]) -> bool:
 
 
 def _begins_lines(body: bytes, wanted: Sequence[str]) -> bool:
-    """Whether the first line is an object with these keys, and the second one an object too."""
+    """Whether the first line is an object with one of the wanted keys, and the second line is an object too."""
     lines = body.split(b"\n", 2)
     return len(lines) > 1 and _has_keys(_parsed(lines[0]), wanted) and isinstance(_parsed(lines[1]), dict)
 
 
 def _is_list(body: bytes) -> bool:
-    """Whether bytes begin as a list does in MessagePack."""
+    """Whether bytes begin like a list in MessagePack."""
     return bool(body) and (0x90 <= body[0] < 0xA0 or body[0] in _MSGPACK_ARRAYS)
 
 

@@ -33,11 +33,12 @@ class Endpoint:
     """One row.
 
     Attributes:
-        name: The name of the rule; several rows may share it, and are turned off together.
+        name: The name of the rule; several rows may share a name, and are turned off together.
         methods: HTTP methods in capitals, or ``GRPC``.
         path: Pattern of the path (``*`` is anything within a part, ``**/`` any number of parts in front).
         hosts: Patterns of known hosts.
-        form: The form of the body (``facts.telemetry``), required at any other host; empty: known hosts only.
+        form: The form of the body (``facts.telemetry``), required at any other host. If it is empty, only known hosts
+            count.
         answer: Its answer when all is well.
         since: The first version of the list that has it.
     """

@@ -10,7 +10,8 @@ _LONG = 1 << 16
 """The size in bytes from which on a view with few changes is searched only around the changes."""
 _LINES_BEFORE = 2048
 _LINES_AFTER = 8192
-"""The bytes before and after a change, up to whole lines, for names of values and for long values."""
+"""How many bytes before and after a change are searched too, up to whole lines. They are enough for names before a
+value and for long values."""
 
 
 class TextMap:

@@ -1,4 +1,4 @@
-"""Spans: places in a text that hold a credential, put in order, and a budget for looking for them."""
+"""Spans: places in a text that hold a credential, put in order, and a budget for the search."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CredentialSpan(NamedTuple):
 
 
 class SearchExhausted(Exception):
-    """The text holds more candidates than its size allows for: it was made to be slow."""
+    """The text has more candidates than its size allows, so it was probably made to be slow to search."""
 
 
 Change = Callable[[bytes, CredentialSpan], bytes]
@@ -152,7 +152,7 @@ def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
 
 
 def apart(spans: list[CredentialSpan]) -> list[CredentialSpan]:
-    """Spans in order. Two overlapping spans become one that covers both, unless one holds the other."""
+    """Spans in order. Two overlapping spans become one that covers both, unless one contains the other."""
     kept: list[CredentialSpan] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if not kept or span.start >= kept[-1].end:

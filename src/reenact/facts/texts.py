@@ -19,7 +19,7 @@ _LENGTH = 4
 
 
 def absent() -> bytes:
-    """The value for an absent thing."""
+    """The value for an absent variable or listing."""
     return ABSENT
 
 

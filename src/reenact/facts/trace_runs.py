@@ -30,8 +30,8 @@ ORIGINAL_RULE: Final = "original/1"
 """The key rule of that event."""
 
 SPAN: Final = "span"
-"""The key for an event's facts on its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
-``attributes`` (those that no table of names knows)."""
+"""The key for an event's facts about its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``,
+``times``, ``attributes`` (those that no table of names knows)."""
 
 _ANSWERED: Final = (
     *("model_answered", "text", "thinking", "tool_calls", "finish", "usage", "error", "response_id", "streamed"),
@@ -62,12 +62,13 @@ def weakest(grades: Iterable[Grade]) -> Grade:
 
 
 def is_traced(run: Run) -> bool:
-    """Whether a run was made of a trace, and not of HTTP exchanges."""
+    """Whether a run was made from a trace, and not from HTTP exchanges."""
     return is_imported(run) and bool(trace_of(run))
 
 
 def trace_of(run: Run) -> Mapping[str, Json]:
-    """The facts of a run on its trace: ``id``, ``digest``, ``spans`` …; empty where it was made of none."""
+    """The facts of a run about its trace: ``id``, ``digest``, ``spans`` …; empty where the run was made from no
+    trace."""
     found = (run.capture.get(NOTE) or {}).get("trace")
     return found if isinstance(found, Mapping) else {}
 

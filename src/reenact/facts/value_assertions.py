@@ -27,7 +27,7 @@ _Spend = Callable[[int], None]
 
 
 def objection(name: str, args: Sequence[ast.expr], files: Mapping[str, Json]) -> str:
-    """The fault in a use of one of the functions; empty without one.
+    """The fault in a use of one of the functions; empty without a fault.
 
     Args:
         name: The function.

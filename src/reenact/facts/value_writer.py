@@ -30,10 +30,11 @@ from reenact.facts.shapes import (
 )
 
 DEPTH_LIMIT = 100
-"""Nesting beyond this is opaque: readers must not need a deep stack."""
+"""Parts nested more deeply are opaque, because readers must not need a deep stack."""
 
 NODE_LIMIT = 100_000
-"""Parts of one value beyond this are opaque; a value that shares its parts can unfold without bound."""
+"""If a value has more parts, the further ones are opaque, because a value that shares its parts can unfold without
+bound."""
 
 TEXT_LIMIT = 2_000
 """The number of parts in an exception's arguments up to which its own text is used, and the number of characters of a
@@ -148,7 +149,7 @@ class ValueWriter:
         return self.refuse(value) if issubclass(kind, type) else self._shaped(value, shape_of(kind), depth)
 
     def dictionary(self, value: dict[Any, Any], depth: int) -> Json:
-        """A dictionary: an object where its keys allow it."""
+        """A dictionary as JSON-able data: an object where its keys allow that."""
         items = list(dict.items(value))
         if all(type(key) is str and write_text(key) is key for key, _ in items) and not (
             len(items) == 1 and items[0][0].startswith("~")
@@ -157,11 +158,11 @@ class ValueWriter:
         return {"~dict": self.pairs(items, depth)}
 
     def pairs(self, items: list[tuple[Any, Any]], depth: int) -> Json:
-        """Keys of any type with their values."""
+        """Keys of any type with their values, as JSON-able data."""
         return [[self.part(key, depth), self.part(item, depth)] for key, item in items]
 
     def members(self, value: Any, depth: int) -> Json:
-        """The members of a set."""
+        """The members of a set, as JSON-able data."""
         parts = [self.part(item, depth) for item in list(value)]
         return sorted(parts, key=_fast) if self.sort_sets else parts
 
@@ -186,12 +187,12 @@ class ValueWriter:
         return {"~data": ["subclass", shape.name, self.part(plain(value), depth)]}
 
     def member(self, shape: Shape, name: object, value: object, depth: int) -> Json:
-        """A member of an enumeration."""
+        """A member of an enumeration, as JSON-able data."""
         self.shapes[shape.name] = None
         return {"~enum": [shape.name, name if type(name) is str else None, self.part(value, depth)]}
 
     def record(self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int) -> Json:
-        """A record, by its fields."""
+        """A record as JSON-able data, by its fields."""
         fields = self.dictionary(dictionary, depth)
         held = {name: self.part(item, depth) for name, item in slots.items()}
         self.shapes[shape.name] = None

@@ -52,9 +52,8 @@ def revealed(outcome: Value | Failure) -> Any:
 
 
 def canonical(body: bytes) -> bytes:
-    """The same value in the one form that equal values share: keys and members of sets in order.
-
-    For keys and comparisons. Bytes that are not JSON are returned as they are.
+    """The encoding of the same value in a form that is the same for equal values: keys and members of sets are in
+    order. It is used for keys and comparisons. Bytes that are not JSON are returned as they are.
     """
     try:
         node = json.loads(body)
@@ -82,7 +81,7 @@ def _sorted(node: Json) -> Json:
 def jsonable(body: bytes) -> Json:
     """An encoded value as plain JSON-able data for people: tags dissolved, records as their fields.
 
-    Never raises: bytes that are not JSON come back as text. An opaque value reads ``<opaque module.Type>``.
+    Never raises: bytes that are not JSON come back as text. An opaque value becomes ``<opaque module.Type>``.
     """
     try:
         node = _loaded(body)

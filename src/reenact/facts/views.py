@@ -87,7 +87,7 @@ def is_media(head: bytes) -> bool:
 
 
 class View:
-    """A text, and how spans in it become spans of the text that it was made of."""
+    """A text, and the function that turns spans in it into spans of the original text."""
 
     __slots__ = ("back", "text")
 
@@ -211,7 +211,8 @@ def _moved(span: CredentialSpan, places: TextMap) -> CredentialSpan:
 
 
 def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes | None]:
-    """``colour`` for a colour code, one character for an escape or an entity. Quotes and backslashes stay escaped."""
+    """The replacement of a match: ``colour`` for a colour code, one character for an escape or an entity. Quotes and
+    backslashes stay escaped."""
 
     def change(found: re.Match[bytes]) -> bytes | None:
         if found["slash"] is not None:

@@ -66,11 +66,11 @@ Fits = Callable[[int, int, int], bool]
 
 
 def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
-    """The encoding of a dictionary or list; None where it does not fit, or has entries that are not plain and no
-    ``hand`` writes them.
+    """The encoding of a dictionary or list. None where ``fits`` refuses it, or where it has entries that are not plain
+    and no ``hand`` writes them.
 
-    About 3 ms a megabyte for known parts, and the cost of the encoding for the rest. Raises only the exceptions of the
-    program's signal handlers.
+    It takes about 3 ms per megabyte of known parts, and the time of the encoding for the rest. Raises only the
+    exceptions of the program's signal handlers.
     """
     if type(value) is not dict and type(value) is not list:
         return None
@@ -197,7 +197,7 @@ def _length(held: list[object], hand: Hand | None) -> int:
     except ValueError:
         if hand is None:
             raise
-        size = USUAL  # each is written by itself
+        size = USUAL  # each entry is written separately
     each = max(1, size // max(1, len(few)))
     return min(MOST, 1 << max(0, (USUAL // each).bit_length() - 1))
 

@@ -45,7 +45,7 @@ def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
 
 
 class _Texts:
-    """Canonical entries of the pieces of one text, credentials reduced to constants."""
+    """Canonical entries of the pieces of one text, with credentials reduced to constants."""
 
     def __init__(self, body: Woven, canonical: Canonical) -> None:
         self._canonical = canonical
@@ -122,7 +122,7 @@ def _node(node: Node, texts: _Texts) -> bytes:
 
 
 def _order(names: list[str]) -> list[int]:
-    """Places of the names, sorted."""
+    """The places of the names in the order of the sorted names."""
     for known, order in list(_orders):
         if known == names:
             return order

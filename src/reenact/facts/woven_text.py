@@ -29,7 +29,7 @@ class Traits(NamedTuple):
 
 
 class Hand(Protocol):
-    """Writes values that are not plain, each entry by itself, so that limits count for each."""
+    """Writes values that are not plain. Each entry is written separately, so that the limits apply to each."""
 
     def unlike(self, kind: type) -> bool:
         """Whether instances of a class are written in another way than by their fields."""
@@ -179,10 +179,11 @@ class PieceMemory:
         self.runs: dict[int, int] = {}
         """For containers to be cut, how many entries make a run."""
         self.parents: dict[int, None] = {}
-        """Large containers that are known to hold others which must be cut; a search for those would take long."""
+        """Large containers that are known to hold containers which must be cut. They are noted because a search would
+        take long."""
         self.unfit: dict[int, int] = {}
-        """Containers that were not plain or not worth it, and the number of further looks for which that is assumed,
-        because another container may get the address of a removed one."""
+        """Containers that were not plain or not worth weaving, each with the number of further looks for which that is
+        assumed. The number is limited, because another container may get the address of a removed one."""
 
     def holds_unfit(self, address: int) -> bool:
         """Whether the container at an address was unfit, and is not to be tried again yet."""

@@ -1,4 +1,4 @@
-"""Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
+"""Wraps: encodings in which a text is sent (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
 
 An encoding that was undone is made again in the same layout: line breaks, padding and case stay. If the decoded text
 keeps its length, the encoded text does too, except with compression. Equal texts give equal encodings.

@@ -91,7 +91,7 @@ class Ask:
         schema: JSON schema that the text must follow; None for free text.
         stream: Whether the answer is streamed.
         call: The number of the request among those to this path, from 1.
-        day: The world's day.
+        day: The day in the world of a scripted provider, from 1.
         counted: Whether its tokens count. The tokens of an answer that replaces another one do not.
     """
 
@@ -176,7 +176,7 @@ def digest(data: Json) -> bytes:
 
 
 def text_of(content: Json) -> str:
-    """The text of a message's content, whichever way a dialect wraps it.
+    """The text of a message's content, in the form of any dialect.
 
     Args:
         content: A string, a list of parts, or None.
@@ -198,7 +198,7 @@ def text_of(content: Json) -> str:
 
 
 def arguments_of(text: Json) -> Mapping[str, Json]:
-    """The arguments of a tool call that a conversation quotes as text; unreadable ones are kept under one name."""
+    """The arguments of a tool call that a conversation quotes as text; an unreadable text is kept as one argument."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except ValueError:

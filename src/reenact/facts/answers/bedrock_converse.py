@@ -29,7 +29,7 @@ _TEXT = 7
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     if not body.get("messages"):
         raise BadAsk("A conversation must start with a user message")
     settings = body.get("inferenceConfig") or {}

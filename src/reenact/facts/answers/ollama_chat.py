@@ -21,7 +21,7 @@ from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the server would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the server would refuse it."""
     options = body.get("options") or {}
     chat = {
         **body,

@@ -30,7 +30,7 @@ from reenact.facts.lazy_regex import lazy_regex
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadAsk("'messages' must be a non-empty array")
@@ -104,7 +104,7 @@ class _ChatWriter:
     at_once: bool = False
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         message: dict[str, Json] = {
             "role": "assistant",
             "content": self.answer.text or None,

@@ -21,7 +21,7 @@ def kept_of(reading: Reading, documents: Sequence[Mapping[str, Json]], *, stream
     """The kept parts of a recorded answer.
 
     Args:
-        reading: The answer, read.
+        reading: The reading of the answer.
         documents: Its one body, or the events of its stream.
         streamed: Whether the answer is a stream.
     """

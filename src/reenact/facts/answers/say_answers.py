@@ -145,7 +145,7 @@ def said(
 
 
 def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
-    """Whether a model request wants a stream; None where its protocol is not written here."""
+    """Whether a model request wants a stream; None for a protocol that this module cannot write."""
     name = recognise(head, body) or ""
     try:
         request = json.loads(request_body(head, body))

@@ -1,6 +1,6 @@
 """Amazon Bedrock's invoke: one endpoint for the protocols of many models, which are recognised by the body.
 
-Anthropic's is read by its own dialect. Read here are Nova (in the form of converse), models with OpenAI's chat
+Anthropic's protocol has its own dialect. This module reads Nova (in the form of converse), models with OpenAI's chat
 protocol, and models that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSeek).
 """
 
@@ -76,7 +76,7 @@ class BedrockInvoke:
         return self._joined([response])
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the chunks, in the shape they turn out to have."""
+        """Join the chunks by the protocol that their keys show."""
         chunks = list(events)
         if any(kind in chunk for _, chunk in chunks for kind in _NOVA_EVENTS):
             return _CONVERSE.streamed(chunks)

@@ -36,7 +36,7 @@ _SPELLINGS = {"top_p": ("p",), "top_k": ("k",)}
 
 
 class CohereChat:
-    """``POST …/v2/chat``: a path that others may use, so the body must have its shape."""
+    """``POST …/v2/chat``: other services may use this path, so the body must have Cohere's shape."""
 
     name = "cohere.chat"
     sort = ""

@@ -24,7 +24,7 @@ class RequestContent:
 
 @dataclass(slots=True)
 class ResponseContent:
-    """The content of a response; ``ended`` is whether a stream came to its proper end."""
+    """The content of a response; ``ended`` says whether a stream came to its proper end."""
 
     model: str = ""
     text: str = ""

@@ -89,7 +89,7 @@ class GoogleGemini:
         return out
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the parts of the first candidate; counts are those of the last chunk that has any."""
+        """Join the parts of the first candidate. The token counts are those of the last chunk that has counts."""
         whole: dict[str, Json] = {}
         parts: list[Json] = []
         finish = ""

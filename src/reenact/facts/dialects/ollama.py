@@ -45,7 +45,8 @@ _NOT_PARAMETERS = ("model", "messages", "tools", "prompt", "system", "options", 
 
 
 class Ollama:
-    """``POST …/api/chat`` and ``…/api/generate``: paths that others use too, so the body must have their shape."""
+    """``POST …/api/chat`` and ``…/api/generate``: other services use these paths too, so the body must have Ollama's
+    shape."""
 
     name = "ollama.chat"
     sort = ""
@@ -103,7 +104,7 @@ class Ollama:
         )
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the chunks; the last one is done, and has the counts."""
+        """Join the chunks. The last one says that the answer is done, and has the token counts."""
         out = ResponseContent(ended=False)
         for _, chunk in events:
             one = self.answered(chunk)

@@ -39,7 +39,7 @@ def tuned(dialect: str, model: str, request: Mapping[str, Json], params: Mapping
 
 
 def _holder(dialect: str, model: str, request: Mapping[str, Json], name: str) -> str:
-    """The member that a parameter lies in; empty where it stands at the top."""
+    """The member that contains a parameter; empty where the parameter is at the top of the request."""
     if dialect == "ollama.chat":
         return "options"
     if dialect == "bedrock.converse":

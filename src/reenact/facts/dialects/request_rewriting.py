@@ -63,8 +63,8 @@ def rewritten(
         dialect: Name of its protocol (``recognise``).
         url: The address of the agent's client; whole, or from its path on.
         body: The body of the agent's client.
-        prompt: New system prompt; None leaves it.
-        model: New model; None leaves it.
+        prompt: New system prompt; None for no change.
+        model: New model; None for no change.
         params: Parameters to set, by the protocol's own names.
 
     Raises:
@@ -123,7 +123,7 @@ _SPACE = lazy_regex(r"[ \t\r\n]*")
 
 
 def _members(text: str) -> list[tuple[str, int, int]]:
-    """Name, begin and end of each member of the outermost object."""
+    """The name, beginning and end of each member of the outermost object."""
     decoder = json.JSONDecoder()
     at = _skip(text, text.index("{") + 1)
     found = []

@@ -88,7 +88,7 @@ def _said_cut(said: ModelTurn) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON, a fence of Markdown around it allowed."""
+    """Whether a text is JSON. It may have a fence of Markdown around it."""
     fenced = _FENCE.match(text)
     try:
         json.loads(fenced[1] if fenced else text)

@@ -68,7 +68,7 @@ class Suspect:
     Attributes:
         event: Number of its event.
         score: The strength of the reasons together; only the order of scores has a meaning.
-        reasons: In words, the strongest first.
+        reasons: The reasons in words, the strongest first.
     """
 
     event: int

@@ -1,4 +1,4 @@
-"""Rules about calls that come again: the same call, the same after an empty result, a loop."""
+"""Rules about repeated calls: a call that is made again, a call that is made again after an empty result, a loop."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def signature(act: Act) -> tuple[str, ...]:
     A call that was refused only for the moment has a signature of its own."""
     unreached = act.error and act.kind in ("http", "model")
     if unreached or act.ending or act.status == _TOO_MANY or (act.status or 0) >= _BROKEN:
-        return (act.kind, act.name, f"#{act.event}")  # the next call is a retry
+        return (act.kind, act.name, f"#{act.event}")  # unique, because the next call is a retry
     said = act.said
     if said is not None and (said.calls or said.text):
         decision = json.dumps([said.calls, said.text], default=str)

@@ -54,7 +54,7 @@ RULES: tuple[Rule, ...] = (
         hint=True,
     ),
 )
-"""Every rule of this package, in the order in which their marks stand."""
+"""Every rule of this package, in the order in which marks on one event are listed."""
 
 
 def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]:

@@ -1,4 +1,4 @@
-"""The course of a run: the view of the rules of suspicion, as frozen values with the contents already read."""
+"""The course of a run: the data for the rules of suspicion, as frozen values with the contents already read."""
 
 from __future__ import annotations
 

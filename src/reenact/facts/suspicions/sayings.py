@@ -48,7 +48,7 @@ def ignored_error(course: Course) -> Iterator[Suspicion]:
 
 
 def _next_answer(course: Course, at: int) -> Act | None:
-    """The model act that follows in the strand of an act, where it answers and calls no tool."""
+    """The next model act in the strand of an act, if it answers and calls no tool."""
     strand = course.acts[at].strand
     for act in course.acts[at + 1 :]:
         if act.said is None or not _continues(strand, act.strand):
@@ -130,7 +130,7 @@ def _stem(name: str) -> str:
 
 def unsupported_answer(course: Course) -> Iterator[Suspicion]:
     """Answers with ids or numbers that neither the conversation nor any result of a tool holds; a hint, since an agent
-    may compute. Runs without results of tools are left aside."""
+    may compute. Runs without results of tools are not judged."""
     if not course.whole:
         return
     evidence = SuspicionEvidence()

@@ -30,7 +30,7 @@ _FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
 
 
 class SuspicionEvidence:
-    """The text and results so far; it grows as a run goes on.
+    """The texts and results of a run so far.
 
     Attributes:
         sources: The number of tool results in it.
@@ -97,7 +97,7 @@ class SuspicionEvidence:
 
 
 class _All(Collection[int]):
-    """Holds every number."""
+    """A collection that contains every number."""
 
     def __contains__(self, number: object) -> bool:
         return True
@@ -176,6 +176,6 @@ def _cents(number: float) -> int:
 
 
 def _near(number: float, known: Collection[int]) -> bool:
-    """Whether a number is among some, to a cent."""
+    """Whether a number equals one of some numbers, with a tolerance of a cent."""
     cents = _cents(number)
     return any(cents + each in known for each in (0, -1, 1))
