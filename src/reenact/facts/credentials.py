@@ -17,7 +17,7 @@ from hashlib import blake2b
 from reenact.facts.lazy_regex import lazy_regex
 
 RULES = ("credential-names/3", "credential-shapes/4", "credential-views/2")
-"""The rule sets of the gate, by name and version."""
+"""The rule sets of the redactor, by name and version."""
 
 
 class CredentialSort(StrEnum):

@@ -38,7 +38,7 @@ class Claim:
 
 
 def acts(call: Call) -> bool:
-    """Whether a call may change the world by itself. A request that hands telemetry over does not count."""
+    """Whether a call itself may change the world. A request that hands telemetry over does not count."""
     return call.effect is Effect.WRITE and not call.observed and not is_plumbing(call)
 
 

@@ -53,7 +53,7 @@ class Entry:
     Attributes:
         kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments), ``request``
             (one request that a command line's server served), ``import`` (a file of another tool, which knows no
-            program) or ``block`` (a ``with record():`` block, which nothing can call again by itself).
+            program) or ``block`` (a ``with record():`` block, which cannot be called again alone).
         argv: The command line, program first; for a callable, the command that started its process.
         target: ``module:qualname`` of the callable, ``METHOD /path`` of the request, the format that was imported;
             empty otherwise.
@@ -61,7 +61,7 @@ class Entry:
         cwd: Working directory.
         python: Path of the interpreter.
         hash_seed: ``PYTHONHASHSEED`` in force; empty when the interpreter chose a secret one.
-        project: Root of the project the code came from: law 5 lets a replay execute only what lies inside it.
+        project: Root of the project from which the code came. A replay may execute only code inside this folder.
         own: The command of the interpreter itself, if ``argv`` is that of another program that started it (a shell,
             ``make``); else empty.
     """

@@ -1,7 +1,7 @@
 """Sightings: the credentials found in parts of a long JSON text, remembered so that no part is searched twice.
 
 An agent sends its conversation again at each step, perhaps without its oldest messages. A text is cut between the
-objects of its lists. No name there belongs to a value on the other side, so that each part can be searched by itself,
+objects of its lists. No name there belongs to a value on the other side, so that each part can be searched separately,
 in a recording and in its replay alike. The findings of a part are remembered under its digest, in this process.
 """
 

@@ -40,7 +40,7 @@ _AFTER_PAIR = lazy_regex(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _TOKEN = lazy_regex(rb"[\w.\-+/=~%:]{1,1024}+")
 _BARE = lazy_regex(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
 _ERASED = lazy_regex(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
-"""What redaction has left of a value. The value ends there, even if text follows."""
+"""The remains of a redacted value. The value ends there, even if text follows."""
 _SEPARATOR = lazy_regex(rb"[,;&|)\]}{(\[]")
 _ASSIGNMENT = lazy_regex(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
 _IDENTIFIER = lazy_regex(rb"[A-Za-z_][\w.]*\Z")

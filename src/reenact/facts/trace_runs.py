@@ -24,7 +24,7 @@ RULE: Final = "traced/1"
 """The rule of a model call in a trace: its body is the request, in the neutral form."""
 
 ORIGINAL: Final = "original"
-"""The name of the event that holds the imported documents, cleaned by the gate."""
+"""The name of the event that holds the imported documents, cleaned by the redactor."""
 
 ORIGINAL_RULE: Final = "original/1"
 """The key rule of that event."""
