@@ -1,1 +1,1 @@
-"""Frozen values that the whole house speaks in: no IO, no clock, no randomness."""
+"""Frozen values that all other packages use: no IO, no clock, no randomness."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reenact.facts.call import Json
 
 LARGE = 256 << 10
-"""Bodies up to this many bytes are told whole."""
+"""Bodies up to this many bytes are shown whole."""
 
 _BESIDE = 200
 _MEMBERS = 20
@@ -45,7 +45,7 @@ def _along(value: Json, steps: Sequence[str]) -> Json:
 
 
 def _short(value: Json) -> Json:
-    """A short value as it is; else a text with its length."""
+    """A short value unchanged; for a long one, a text with its length."""
     if isinstance(value, str):
         return value if len(value) <= _BESIDE else value[:_BESIDE] + f"… ({len(value)} characters)"
     if not isinstance(value, (dict, list)):

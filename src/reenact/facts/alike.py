@@ -1,4 +1,4 @@
-"""How far two texts are the same from their beginning, and before their ends."""
+"""How many bytes two texts have in common, at their beginnings and before their ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bytes = bytes | bytearray
 
 
 def shared_length(left: bytes, right: bytes) -> int:
-    """How many bytes two texts begin with alike; compared in halves, so at the speed of memory."""
+    """How many bytes two texts have in common at their beginnings. Comparing by halves makes this as fast as memory."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -23,7 +23,7 @@ def shared_length(left: bytes, right: bytes) -> int:
 
 
 def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sys.maxsize) -> int:
-    """How many bytes are the same from two places on, ``most`` at most."""
+    """How many bytes are the same in two texts, each from a given place on; at most ``most``."""
     most = min(most, len(one) - a, len(other) - b)
     least, step = 0, 64
     while least < most:
@@ -42,9 +42,10 @@ def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sy
 
 
 def nearest(body: bytes, others: Iterable[Bytes]) -> tuple[int, int]:
-    """Which of some texts begins like a body for longest, the last of equal ones, and for how many bytes; -1 for none.
+    """The length of the longest beginning that a body shares with one of some texts, and the number of that text.
 
-    A body that is no nearer than the earlier ones costs one comparison of memory.
+    Of equally near texts the last counts; the number is -1 if there is none. A text that is no nearer than the earlier
+    ones costs one comparison of memory.
     """
     most, found = 0, -1
     for number, other in enumerate(others):
@@ -54,7 +55,7 @@ def nearest(body: bytes, others: Iterable[Bytes]) -> tuple[int, int]:
 
 
 def common_tail(one: bytes, other: Bytes, a: int, b: int, most: int = sys.maxsize) -> int:
-    """How many bytes are the same before two places, ``most`` at most."""
+    """How many bytes are the same in two texts, each up to a given place; at most ``most``."""
     least, most = 0, min(most, a, b)
     step = 64
     while least < most:

@@ -27,8 +27,8 @@ class Association:
     """The frequency of a trait among the members of a group, and among healthy runs.
 
     Attributes:
-        among, of: The number of members with it, and of all members.
-        healthy, healthy_of: The number of healthy runs with it, and of all healthy runs.
+        among, of: The number of members with the trait, and of all members.
+        healthy, healthy_of: The number of healthy runs with the trait, and of all healthy runs.
     """
 
     among: int
@@ -38,8 +38,8 @@ class Association:
 
     @property
     def lift(self) -> float:
-        """How many times more common it is among the members. Half a run is added to each count, so
-        that no divisor is zero: a cautious figure where few runs have it."""
+        """How many times more common the trait is among the members. Half a run is added to each count, so that no
+        divisor is zero. Where few runs have the trait, the figure is cautious."""
         return math.exp(self._log_lift)
 
     @property
@@ -57,8 +57,8 @@ class Association:
 
     @property
     def p(self) -> float:
-        """The chance of as many members having it, if members were healthy runs like any other: Fisher's exact test,
-        one-sided."""
+        """The chance that so many members or more have the trait, if members were like healthy runs: Fisher's exact
+        test, one-sided."""
         return tail(self.among, self.of, self.among + self.healthy, self.of + self.healthy_of)
 
 

@@ -1,4 +1,4 @@
-"""Base addresses: where the environment of a recording pointed clients to, and where that of today does."""
+"""Base addresses: where the environment pointed clients to in a recording, and where it points them today."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def moved_bases(recorded: Mapping[str, str], today: Mapping[str, str], names: It
 
     Args:
         recorded: The environment of the recording.
-        today: That of today.
-        names: The variables that are looked at. One that names a proxy says nothing of where a call goes.
+        today: Today's environment.
+        names: The variables to compare. A variable that names a proxy is left out: it does not say where a call goes.
     """
     found = {
         recorded[name].rstrip("/"): today[name].rstrip("/")

@@ -1,7 +1,8 @@
 """The state of a path before a run changed it first: missing, a file, a folder or a link.
 
-Each is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a number
-counted downwards from the largest number of an event. No event has such a number, so other readers ignore the state.
+Each state is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a
+number counted downwards from the largest number of an event. No event has such a number, so other readers ignore the
+state.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Before:
         size: Bytes of a file.
         digest: The digest of its content; empty where that was not read.
         target: The target of a link.
-        content: The number of its content among those of the run; None where it is not kept.
-        why: The reason why not.
+        content: The number of its content among the contents that the run keeps; None where the content is not kept.
+        why: The reason why the content is not kept.
         below: Whether everything below an absent path is removed with it, because too many files were made there to
             name each.
     """
@@ -64,7 +65,7 @@ _MORE: Final = ("mode", "changed_ns", "size", "digest", "target", "why", "below"
 
 
 def before_of(value: Json) -> Before | None:
-    """The value of a note; None where it is none that can be understood."""
+    """The state that a note holds; None where the note cannot be understood."""
     if not isinstance(value, Mapping):
         return None
     path, was, content = value.get("path"), value.get("was"), value.get("content")
@@ -85,7 +86,7 @@ def before_of(value: Json) -> Before | None:
 
 
 def all_before(notes: Mapping[str, Json]) -> list[Before]:
-    """Every path that a run has changed, in the order in which it did."""
+    """Every path that a run has changed, in the order of the first changes."""
     mine = {name[len(NOTE) :]: value for name, value in notes.items() if name.startswith(NOTE)}
     found = [before_of(mine[number]) for number in sorted(filter(str.isdecimal, mine), key=int)]
     return [each for each in found if each is not None]

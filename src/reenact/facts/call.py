@@ -40,7 +40,8 @@ RETURN = "return"
 """The name of the output of a run that is a call of a function: its return value."""
 
 TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
-"""Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
+"""Kinds of calls that no code of the agent performs. What happens inside such a call is not recorded, ordered or
+numbered."""
 
 
 class Effect(StrEnum):
@@ -77,9 +78,9 @@ class Call:
             ``[name, value]`` pairs, latin-1, order and case kept), ``transport``. Tools: ``tool``, ``opaque``.
         body: Exact bytes: the HTTP body on the wire, or the encoded arguments of a tool.
         media: Media type of ``body``; empty when unknown.
-        channel: Name of the succession ``body`` is a version of (one conversation, one checkpoint slot), so that
+        channel: Name of the succession of which ``body`` is a version (one conversation, one checkpoint slot), so that
             a store may keep only what changed. Empty: unrelated to anything before.
-        ordinal: Identity a provider gave this call (``tool_call_id``), a better ordinal than position.
+        ordinal: Identity that a provider gave this call (``tool_call_id``), a better ordinal than position.
         source: ``file:line`` of the agent's code that made the crossing.
         observed: True when the body of the call is the agent's own code and always runs, in replay too (steps,
             inputs, outputs, notes, tools of effect *none*): a replay then compares instead of answering.
@@ -99,8 +100,8 @@ class Call:
 
 
 def is_transport(call: Call) -> bool:
-    """Whether what performs a call is no code of the agent's. A request of an MCP server to its client is answered by
-    the agent itself, so that is not."""
+    """Whether a call is performed by other code than the agent's. This is false for a request of an MCP server to its
+    client, because the agent itself answers it."""
     return call.kind in TRANSPORTS and not call.observed
 
 
@@ -108,7 +109,7 @@ _CALLED = ("tools/call", "call_tool")
 
 
 def calls_a_tool(call: Call) -> bool:
-    """Whether a call is one of a tool: a function marked as one, or a tool of an MCP server."""
+    """Whether a call is a tool call: of a function marked as a tool, or of a tool of an MCP server."""
     if call.kind is not Kind.MCP:
         return call.kind is Kind.TOOL
     said = (call.head.get("method"), call.name)
@@ -116,16 +117,18 @@ def calls_a_tool(call: Call) -> bool:
 
 
 STATE = "state"
-"""In the head of a tool's call: the names of the parameters that are its own state, which its key leaves out. In the
-head of the outcome: by name, the digests of their values before and after; None for values that cannot be stored."""
+"""In the head of a tool's call, this key has the names of the parameters that hold the tool's own state; the call's key
+leaves them out. In the head of the outcome, it has the digests of their values before and after, by name; None for
+values that cannot be stored."""
 
 
 DEFAULTS: Final = "defaults"
-"""In the head of a tool's call, where a session asks for it (``names_defaults``): arguments that are their defaults."""
+"""The key, in the head of a tool's call, of the arguments that equal their defaults; only in sessions with
+``names_defaults``."""
 
 TOLD: Final = "told"
-"""In the head of a value: the value comes from another tool's file, as text or as data. The declared type decides
-between the two. The text where it is known, else true."""
+"""The key in the head of a value that comes from another tool's file, as text or as data. The declared type decides
+between the two. Under the key is the text where it is known, else true."""
 
 
 @dataclass(frozen=True, slots=True)

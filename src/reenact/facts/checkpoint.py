@@ -19,9 +19,9 @@ class Checkpoint:
         timestamp_us: Wall clock of that moment, microseconds since the epoch.
         started_us: Wall clock of the run's start, likewise.
         messages: The conversation as the model last saw it, with its answer.
-        state: The state the step was given (or left), decoded; None where no step declared any.
+        state: The state that the step received (or left), decoded; None where no step declared a state.
         tool_calls: Tool calls so far: name, arguments, result or error.
-        model_config: Model asked, parameters, provider of the last model call.
+        model_config: Requested model, parameters and provider of the last model call.
         prompt_version: A noted name, or the hash of the system prompt.
         agent_version: From ``agent="name@version"``.
         metadata: Agent, user, tenant, session, tags of the run.
@@ -60,7 +60,7 @@ class SlotVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The fact that the agent's state was kept at one event: all that a look-up needs, without the state.
+    """The record that the agent's state was kept at one event. It has all that a look-up needs, but not the state.
 
     Attributes:
         event: Number of the step.
@@ -68,7 +68,7 @@ class Snapshot:
         lane: Lane of the step.
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
         unproven: The names of slots whose values are not proven: lists that were declared to grow only.
-        note: The remark on these, until it is known which they are.
+        note: The remark about unproven slots, until it is known which slots they are.
         short: Values of a few bytes that were at hand with their digests, by name.
     """
 

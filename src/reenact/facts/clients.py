@@ -1,7 +1,7 @@
-"""Clients of the world that Python programs import, and by which way each reaches it.
+"""Client libraries that Python programs import, and the modules through which each reaches the world.
 
-A client is captured when one of the modules that it goes through has a seam. The seams say which modules have one; this
-list does not. The table only knows through which modules a client goes.
+A client is captured when one of the modules that it goes through has a seam. The seams say which modules have one. The
+table only says through which modules a client goes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ class Client:
 
     Attributes:
         through: Modules it may go through; it is captured where one of them has a seam.
-        native: Whether its own C library opens the sockets, or its own program does the work: no Python hook sees
-            those.
-        fix: The remedies where it is not captured, cheapest first; empty takes the usual advice.
+        native: Whether its own C library opens the sockets, or its own program does the work. Python hooks see neither.
+        fix: The remedies where it is not captured, cheapest first; if empty, the usual advice.
         distribution: The name of its distribution, where it differs from the imported name.
     """
 
@@ -30,7 +29,7 @@ class Client:
 
 
 TOOL = "@reenact.tool on the functions that use it"
-"""The usual advice: requests inside a tool need not be seen."""
+"""The usual advice. A replay answers the whole tool, so requests inside it need not be seen."""
 _RETRIEVER = "@reenact.retriever on the functions that search with it"
 _MODEL = "@reenact.model on the function that asks it"
 _WEBSOCKETS = "the client of websockets or of aiohttp, which are recorded message by message"
@@ -88,7 +87,7 @@ CLIENTS: Mapping[str, Client] = {
     **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),
     "ctypes": Client(("ctypes",), native=True, fix=(TOOL,)),
     "cffi": Client(("cffi",), native=True, fix=(TOOL,)),
-    # models in the process: no request leaves it, but none is recorded either
+    # models in the process: they send no request, but their calls are not recorded either
     **_native("llama_cpp", "vllm", "onnxruntime", "ctransformers", "mlx_lm", fix=(_MODEL,)),
     **_alone("transformers", "sentence_transformers", fix=(_MODEL,)),
     **_native("faiss", "hnswlib", "annoy", fix=(_RETRIEVER,)),
@@ -96,7 +95,7 @@ CLIENTS: Mapping[str, Client] = {
     **_alone("openfeature", fix=('reenact.note("flag.NAME", value)',)),
     **_over(_URLLIB3, "UnleashClient"),
 }
-"""Import name to client. The longest name that an import begins with counts."""
+"""Import name to client. Of several names with which an import begins, the longest counts."""
 
 LEAST: Mapping[str, tuple[int, ...]] = {
     "mcp": (2,),
@@ -108,7 +107,7 @@ LEAST: Mapping[str, tuple[int, ...]] = {
     "openai": (1,),
     "anthropic": (0, 18),
 }
-"""Lowest versions whose insides the seams know, by distribution."""
+"""The lowest version of each distribution whose internals the seams know."""
 
 
 def client_of(module: str) -> tuple[str, Client] | None:

@@ -39,9 +39,9 @@ def moved(uuid: int, by_us: int) -> int:
 
 
 def made(moment_us: int, salt: bytes) -> int:
-    """An id of version 1 as a machine could have made it then, its node and sequence drawn from ``salt``."""
+    """An id of version 1 as a machine could have made it at a moment, with node and sequence drawn from ``salt``."""
     drawn = int.from_bytes(shake_256(salt).digest(8), "big")
-    node = drawn & _BITS_48 | 1 << 40  # the bit of a node that is no network card's
+    node = drawn & _BITS_48 | 1 << 40  # this bit marks a random node, which is no network card's
     rest = (_RFC << 62) | ((drawn >> 48 & 0x3FFF) << 48) | node
     return _with_ticks((1 << 76) | rest, 1, moment_us * _TICKS_A_US + _GREGORIAN)
 

@@ -50,16 +50,17 @@ class Decoder:
         self._stages = [stage for stage in stages if stage is not None]
 
     def feed(self, data: bytes, limit: int) -> bytes:
-        """Decode further bytes, to at most about ``limit``. Bytes beyond it are dropped, and count as damage."""
+        """Decode further bytes, to at most about ``limit`` bytes. Bytes beyond the limit are dropped, and count as
+        damage."""
         if not self.known or self.damaged:
             return b""
         for stage in self._stages:
             out = bytearray()
-            # In small pieces, so that a compression bomb is noticed before it has gone off.
+            # In small pieces, so that a compression bomb is noticed before it fills the memory.
             for at in range(0, len(data), _STEP):
                 try:
                     out += stage(data[at : at + _STEP])
-                except Exception as error:  # each library has errors of its own, and all mean the same
+                except Exception as error:  # each library has its own error classes, and all of them mean damaged data
                     let_through(error)
                     self.damaged = True
                     break
@@ -90,7 +91,7 @@ def undo(encodings: str, data: bytes, limit: int = 64 << 20) -> Undone | None:
 
 
 class _Inflater:
-    """gzip of several members, or deflate with or without its wrapper."""
+    """A decoder of gzip with several members, and of deflate with or without its wrapper."""
 
     __slots__ = ("_bits", "_engine", "_fresh")
 

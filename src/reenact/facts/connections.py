@@ -1,4 +1,4 @@
-"""Calls about a connection to an MCP server itself: how it begins, brings something, and ends."""
+"""Calls about a connection to an MCP server itself: its beginning, its incoming messages, its error and its end."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FAILURE: Final = "failure"
 """The name of the call that reports the connection's error."""
 
 DISCONNECT: Final = "disconnect"
-"""Name of the call that closes it."""
+"""Name of the call that closes the connection."""
 
 DIFFERS: Final = "mcp_server_differs"
-"""The key of the evidence that a fork went on with a server that differs from the recorded one."""
+"""The key of the evidence that a fork continued with a server that differs from the recorded one."""
 
 _INCOMING: Final = frozenset({RECEIVE, LOST, FAILURE})
 _OWN: Final = _INCOMING | {SESSION, DISCONNECT}

@@ -1,7 +1,7 @@
 """Conventional environment variables: facts of CI systems, containers and platforms about the code and place of a run.
 
 They give facts that a process cannot find out by itself: a container image has no ``.git``, and no SDK knows its
-region. Nothing here is asked of anybody; names that hold credentials are not in the table.
+region. No service is asked for them. Variables that hold credentials are not in the table.
 """
 
 from __future__ import annotations

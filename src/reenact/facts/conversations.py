@@ -1,6 +1,6 @@
 """Conversations compared across protocols and traces: the speakers and their texts, without the spelling of a protocol.
 
-Each protocol, and each dialect of traces, has its own way to put a system prompt, parts, calls of tools and their
+Each protocol, and each dialect of traces, has its own way to write a system prompt, parts, calls of tools and their
 results. Two records of one conversation share the order of the messages; ids, reasoning and white space are not
 compared, and a text that holds JSON is compared as data.
 """
@@ -19,7 +19,7 @@ from reenact.facts.reading import Reading
 
 if TYPE_CHECKING:
     from reenact.facts.credential_search import normalise
-else:  # it knows every shape of a credential
+else:  # loaded late: it knows every shape of a credential
     normalise = late("reenact.facts.credential_search", "normalise")
 
 _ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
@@ -61,7 +61,7 @@ def digest_of(lines: Iterable[list[Json]]) -> bytes:
 
 
 def data_of(value: Json) -> Json:
-    """A text that holds JSON as data; anything else as it is."""
+    """The data of a text that holds JSON; any other value unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
         return value
     try:
@@ -71,9 +71,9 @@ def data_of(value: Json) -> Json:
 
 
 def is_same_model(now: str, reading: Reading) -> bool:
-    """Whether the model of today's request is the one in a trace: by the requested name there, or else by the name that
-    answered. That name may have a provider's name before it, and a date or version that today's name lacks. A trace
-    that names no model tells nothing against it."""
+    """Whether the model of today's request is the one in a trace. It is compared with the trace's requested model or,
+    if there is none, with the model that answered. The name in the trace may begin with a provider's name, and end with
+    a date or version that today's name lacks. A trace that names no model counts as the same model."""
     told = (reading.model_asked or reading.model_answered).rpartition("/")[2]
     asked = now.rpartition("/")[2]
     return not told or not asked or asked in (told, _DATE.sub("", told))
@@ -84,5 +84,5 @@ def _mappings(value: Any) -> list[Mapping[str, Json]]:
 
 
 def _squeezed(value: Json) -> Json:
-    """Without white space, which parts are joined by in one telling and not in another."""
+    """A value without white space, because some records join parts by white space and others do not."""
     return "".join(value.split()) if isinstance(value, str) else value

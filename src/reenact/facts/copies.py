@@ -1,4 +1,4 @@
-"""Copies: records as plain containers that ``marshal`` takes, so that a look at many of them is a walk at C speed.
+"""Copies: records as plain containers that ``marshal`` takes, so that many of them are compared at C speed.
 
 A record (dataclass, pydantic model, attrs class) is the content of its instance dictionary and its slots, under the
 number of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal``
@@ -32,7 +32,7 @@ _MOST_LEVELS = 100
 _DEEPEST = 40
 
 Unlike = Callable[[type], bool]
-"""Whether instances of a class are written in another way than by their fields."""
+"""Whether instances of a class are written in another form than by their fields."""
 
 
 class Class(NamedTuple):
@@ -41,7 +41,7 @@ class Class(NamedTuple):
     Attributes:
         itself: The class. The reference keeps its address from being reused.
         shape: The form in which its instances keep their state.
-        number: Its number in fingerprints, never used twice; 0: its instances are no records.
+        number: Its number in fingerprints, never used twice; 0 if its instances are no records.
         readers: The readers of the dictionary, if there is one, and of each slot.
     """
 
@@ -52,7 +52,7 @@ class Class(NamedTuple):
 
 
 _classes: dict[int, Class] = {}
-"""By address."""
+"""The known classes by their addresses."""
 _deep: set[int] = set()
 """The numbers of classes whose records hold values that must be copied part by part."""
 _numbered: dict[int, Class] = {}
@@ -65,14 +65,14 @@ def are_plain(values: Iterable[Any]) -> bool:
 
 
 def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tuple[tuple[int | None, ...], list[Any]]:
-    """Values, each record as a tuple of its content, with the number of the class of each: 0 for values that are no
-    record, a negative number where slots are named because one was never set, None for values that are copied part by
-    part.
+    """Values, each record as a tuple of its content, and for each value a number. It is the number of the record's
+    class, negative where slots are named because one was never set. It is 0 for a value that is no record, and None for
+    a value that is copied part by part.
 
     Args:
         values: The content of a container.
         unlike: Asked once for each class.
-        deep: Copy all of them part by part, and records of their classes from now on.
+        deep: Copy all values part by part, and from now on all records of their classes.
 
     Raises:
         ValueError: A value is neither plain nor a record.
@@ -108,7 +108,7 @@ def _part(value: Any, unlike: Unlike, depth: int) -> Any:
     """A part of a deep copy.
 
     Raises:
-        ValueError: It cannot be copied, or is nested too deeply; it may contain itself.
+        ValueError: The part cannot be copied, or is nested too deeply: it may contain itself.
     """
     kind = type(value)
     if depth > _DEEPEST:
@@ -142,14 +142,14 @@ def _tagged(value: object, kind: type, unlike: Unlike, depth: int) -> tuple[Any,
 
 
 def forget() -> None:
-    """Forget the facts on classes, because the way of writing some has changed."""
+    """Forget the facts on classes, because the form in which some are written has changed."""
     _classes.clear()
     _numbered.clear()
     _deep.clear()
 
 
 def is_sound(copies: Collection[Any]) -> bool:
-    """Whether decoded copies are unambiguous: only values that look like them can have been their origin."""
+    """Whether decoded copies are unambiguous: each can only have been made from a value that looks like it."""
     level: list[Any] = [copies]
     count = 0
     for _ in range(_MOST_LEVELS):
@@ -167,7 +167,7 @@ def is_sound(copies: Collection[Any]) -> bool:
                 deeper.append(part)
         if not deeper:
             return True
-        if count > _MOST_NODES:  # it may hold itself
+        if count > _MOST_NODES:  # a container may hold itself
             return False
         level = deeper
     return False

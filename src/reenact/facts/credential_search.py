@@ -1,8 +1,8 @@
 """Spotting: finds credentials in a text, by the shape of a value and by the name before it.
 
 It works on bytes as they are (JSON, JSON inside JSON strings, server-sent events, forms, logs, command lines), so that
-all other bytes stay exact. A first pass of substring searches over a folded copy finds candidates; only those meet a
-regular expression, each of them bounded. The work has a budget in proportion to the input.
+all bytes outside of credentials stay exact. A first pass of substring searches over a folded copy finds candidates;
+regular expressions are tried only there, and each of them is bounded. The work has a budget in proportion to the input.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ _JSON = lazy_regex(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
 )
-"""JSON, or server-sent events of it, by how they begin. It never goes back: a text may begin with much white space."""
+"""Recognises JSON, or server-sent events that hold JSON, by its beginning. The pattern never goes back, because a text
+may begin with much white space."""
 _STRING = lazy_regex(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"?')
 _BEFORE = 512
-"""The bytes before a piece that matter to its content: a name, and the characters between it and its value."""
+"""How many bytes before a piece matter to its content: a name, and the characters between the name and its value."""
 _BEHIND = 128
 _SURROUNDINGS = 8
 _BEGUN = lazy_regex(rb"[A-Za-z0-9/][\w.:/ -]{1,31}(~rx[a-z][a-z2-7]*0*~)")
@@ -56,13 +57,12 @@ _BETWEEN = lazy_regex(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 
 More = Callable[[bytes], list[CredentialSpan]]
-"""Finds further credentials in the texts that stand behind an encoding."""
+"""Finds further credentials in decoded texts."""
 
 
 def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[CredentialSpan]:
-    """Every credential in ``data``, in order, never overlapping; behind encodings (``facts.views``), too.
-
-    A stand-in after a name or a scheme is reported too.
+    """Every credential in ``data``, in order, never overlapping. Credentials inside encodings (``facts.views``) are
+    found, too. A stand-in after a name or a scheme is also reported.
 
     Args:
         data: Any text.
@@ -98,7 +98,7 @@ def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Cr
     in_json = _JSON.match(data) is not None
     found = _plain(data, budget, in_json)
     for start, end in encoded(data) if b'"~' in data else ():
-        found = [span for span in found if span.end <= start or span.start >= end]  # a shape in base64 is chance
+        found = [span for span in found if span.end <= start or span.start >= end]  # in base64 a shape is chance
         if more is not None and (value := decoded(data, start, end)) is not None:
             budget.read(len(value.text))
             found.extend(value.back(more(value.text)))
@@ -113,7 +113,7 @@ def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Cr
 
 
 def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
-    """The findings in a text as it is."""
+    """The findings in a text, without those inside encodings."""
     found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
@@ -140,7 +140,7 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
 
 
 def _rest(data: bytes, span: CredentialSpan) -> CredentialSpan:
-    """Of a value that is only a vendor's prefix beside a stand-in: the span of the stand-in."""
+    """The span of the stand-in, for a value that is only a vendor's prefix beside a stand-in."""
     begun = _BEGUN.fullmatch(data, span.start, span.end)
     return span if begun is None else span._replace(start=begun.start(1))
 
@@ -159,7 +159,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
     Raises:
         Exhausted: see ``spot``.
     """
-    if not data.places:  # only names, of empty values
+    if not data.places:  # a text without pieces has only names with empty values
         return spot(data, more, told)
     found: list[CredentialSpan] = []
     begins = [at for at, _ in data.places]
@@ -169,7 +169,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
         before, end = ends[n - 1] if n else 0, ends[n]
         first = max(0, bisect_right(begins, before - _BEFORE) - 1) if n else 0
         start = begins[first] if n else 0
-        # The key of a search, by which its result is found again: the numbers of its pieces, and the bytes between
+        # The key under which the result of a search is kept: the numbers of the pieces before, and the bytes between
         # them.
         between = b"\0".join([data[ends[m] : begins[m + 1]] for m in range(first, n)]) if n else data[:at]
         numbers = tuple([earlier.number for _, earlier in data.places[first:n]])
@@ -182,7 +182,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
             spans = [
                 span._replace(start=span.start + start - at, end=span.end + start - at)
                 for span in spot(data[start : end + _BEHIND], more, told)
-                if before <= span.start + start < end  # and of the bytes between the last piece and this one
+                if before <= span.start + start < end  # spans between the last piece and this one count, too
             ]
             if len(known) >= _SURROUNDINGS:
                 known.clear()
@@ -245,7 +245,8 @@ def _bare(data: bytes) -> bytes:
 
 
 def _inside_strings(data: bytes, spans: list[CredentialSpan]) -> list[CredentialSpan]:
-    """In JSON, the spans up to where the string ends that they begin in; one between strings is none but a number.
+    """In JSON, each span is cut where the string ends in which it begins. A span between strings counts only for a
+    number.
 
     A quote that a name seems to open (``"the password:", "next"``) may be the end of the string that holds the name.
     """
@@ -257,7 +258,7 @@ def _inside_strings(data: bytes, spans: list[CredentialSpan]) -> list[Credential
             string = next(strings, None)
         if string is not None and string.start() < span.start:
             end = min(span.end, string.end(1))
-            if end < string.end(1) and _escaped(data, end, span.start):  # half an escape
+            if end < string.end(1) and _escaped(data, end, span.start):  # the span would end inside an escape
                 end -= 1
         else:
             quote = data.find(b'"', span.start, span.end)

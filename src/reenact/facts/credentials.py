@@ -17,7 +17,7 @@ from hashlib import blake2b
 from reenact.facts.lazy_regex import lazy_regex
 
 RULES = ("credential-names/3", "credential-shapes/4", "credential-views/2")
-"""The rule sets of the gate, by name and version."""
+"""The rule sets of the redactor, by name and version."""
 
 
 class CredentialSort(StrEnum):
@@ -53,13 +53,14 @@ _FRAME = len(MARK) + 2
 
 
 def constant(sort: str, size: int = _FRAME) -> bytes:
-    """The value for matching of every credential of a class, or the same in ``size`` bytes; only tildes in under
-    five."""
+    """The value that replaces every credential of a class when texts are compared, if asked in ``size`` bytes. In under
+    five bytes it is only tildes."""
     return MARK + sort.encode() + b"0" * (size - _FRAME) + b"~" if size >= _FRAME else b"~" * size
 
 
 def bare(found: re.Match[bytes]) -> bytes:
-    """The value of a stand-in for matching: the constant of its class, or the variable that it names."""
+    """The value that replaces a stand-in when texts are compared: the constant of its class, or the variable that it
+    names."""
     if found[1] == b"v":
         return MARK + b"v" + found[2] + b"~"
     return constant(found[1].decode())
@@ -72,8 +73,9 @@ def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> 
         sort: Its class.
         original: The credential; only its keyed digest survives.
         secret: Key of the digest, of the run or store: equal credentials have equal stand-ins under one secret.
-        fit: Give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then leaves a
-            stand-in without digest; otherwise it leaves one of ``SHORTEST`` bytes, which also hides its length.
+        fit: Whether to give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then
+            leaves a stand-in without digest; otherwise it leaves one of ``SHORTEST`` bytes, which also hides its
+            length.
     """
     size = len(original)
     if size < SHORTEST:
@@ -89,7 +91,7 @@ _FRAGMENT = lazy_regex(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
 
 
 def is_stand_in(value: bytes) -> bool:
-    """Whether a whole value is a stand-in already, or the beginning of one, including short ones of tildes."""
+    """Whether a whole value is a stand-in or the beginning of one. A short stand-in of tildes counts, too."""
     return _FRAGMENT.fullmatch(value) is not None or not value.strip(b"~")
 
 
@@ -118,7 +120,8 @@ _FOLD = str.maketrans("", "", "_-. ")
 
 @lru_cache(4096)
 def named(name: str) -> int:
-    """The meaning of a field's name for its value: 2 always a credential, 1 a credential if it looks random, 0 nothing.
+    """The meaning of a field's name for its value. 2: the value is always a credential; 1: it is one if it looks
+    random; 0: it is none.
 
     Names of counts and positions (``max_tokens``, ``next_page_token``) mean nothing. Case, ``_``, ``-`` and ``.`` do
     not matter.
@@ -138,7 +141,8 @@ _QUERY = frozenset({
 
 
 def named_in_url(name: str) -> int:
-    """The same for a parameter of a query: ``key``, ``sig`` and their like count there, if they look random."""
+    """The meaning of a query parameter's name for its value, as in ``named``. Names such as ``key`` and ``sig`` count
+    too, if the value looks random."""
     return named(name) or (1 if name.lower().translate(_FOLD) in _QUERY else 0)
 
 
@@ -159,7 +163,8 @@ PROTECTED = frozenset({
     "signature", "encryptedcontent", "thoughtsignature", "toolcallid", "callid", "tooluseid", "requestid", "responseid",
     "previousresponseid", "itemid", "systemfingerprint", "obfuscation", "signaturedelta", "conversationid", "messageid",
 })  # fmt: skip
-"""Folded names of protocol ids and of what providers signed: a shape inside them is chance, and never edited."""
+"""Folded names of fields with protocol ids or signed data of providers. A credential's shape inside their values is
+there by chance, and never edited."""
 
 
 def protected(name: str) -> bool:
@@ -198,8 +203,8 @@ def looks_random(value: bytes) -> bool:
 def like_text(value: bytes) -> bool:
     """Whether bytes can be a word: in UTF-8, or in a code page whose letters begin at 192 (Latin-1, Windows-1251).
 
-    A short name and a sign come by chance in any 200 KB of an archive; bytes behind them that are no text are no
-    credential.
+    In any 200 KB of an archive, a short name and a sign appear by chance. If the bytes after them are no text, they are
+    no credential.
     """
     if value.isascii():
         return True
@@ -219,12 +224,13 @@ _AROUND = 64
 _CODED_BEFORE = lazy_regex(rb"[A-Za-z0-9+/_-]*+\Z")
 _CODED_BEHIND = lazy_regex(rb"[A-Za-z0-9+/_-]*+")
 _SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
-"""Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
+"""Two fifths of base64 are small letters, and two fifths are large ones. Words joined by dashes and slashes seldom have
+many letters of both sorts."""
 
 
 def is_coded(data: bytes, start: int, end: int) -> bool:
-    """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A key is not
-    joined to a text of this length without words."""
+    """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A real key
+    is not joined to so long a text without words."""
     left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
     right = _CODED_BEHIND.match(data, end, end + _AROUND)
     around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")

@@ -1,4 +1,4 @@
-"""The limit of a day: which runs that ended well are thinned where the runs of a day take more than they may."""
+"""The limit of a day: which runs that ended well are thinned when the runs of a day take more space than allowed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RunSize:
 
 def over_limit(kept: Iterable[RunSize], limit: int) -> list[RunSize]:
     """The runs to thin, oldest first, so that the rest of each day is within a limit. A run that did not end well, or
-    was thinned before, is counted and never named.
+    was thinned before, is counted, but not among the runs to thin.
 
     Args:
         kept: Runs with a log of their own.

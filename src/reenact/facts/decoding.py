@@ -1,6 +1,6 @@
-"""Reading: encoded data becomes the value it was, through the types that the caller's code declares.
+"""Reading: encoded data becomes the original value again, through the types that the caller's code declares.
 
-Standard types come back by themselves. Records, enums and subclasses of built-in types come back only when the declared
+Standard types need no declaration. Records, enums and subclasses of built-in types come back only when the declared
 type reaches them; a name in the data never picks a class by itself (exceptions are found among the classes that are
 already loaded, see ``facts.exceptions``). An opaque value, or a value without a declared type, cannot be replayed, and
 the error says so.

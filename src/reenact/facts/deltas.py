@@ -1,6 +1,6 @@
 """Deltas: which strings of one event of a stream go on in the strings of later ones.
 
-An answer that comes event by event is cut anywhere, in the middle of a credential, too. The strings that belong
+An answer that comes event by event may be cut anywhere, even in the middle of a credential. The strings that belong
 together stand in the same place of their events: under the same names, in objects of the same index or item.
 """
 
@@ -34,7 +34,7 @@ class Leaf(NamedTuple):
 
 def leaves(text: bytes) -> list[Leaf]:
     """The strings in a JSON text that may go on in a later event, in order."""
-    names: list[bytes] = []  # of the containers around
+    names: list[bytes] = []  # the names of the containers around
     objects: list[int] = []
     mapping: list[bool] = []
     apart: dict[int, list[bytes]] = {}

@@ -1,7 +1,7 @@
 """Structural difference of two JSON-able values: the additions, removals and changes, and their places.
 
-Lists are aligned by equal members, so that one inserted message does not change all later ones. The result reads for
-people (``render``), and exports as an RFC 6902 patch that turns the left value into the right one.
+Lists are aligned by equal members, so that one inserted message does not change all later ones. The result can be shown
+to people (``render``), and exported as an RFC 6902 patch that turns the left value into the right one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Step = str | int
 _ALIGNED = 1500
 _FEW_WORDS = 4
 _RELATED = 0.25
-"""Least share of its words that the longer of two texts has in common with the other."""
+"""The least share of the longer text's words that both texts must have in common for a word diff."""
 _WORDS = lazy_regex(r"\s+|\w+|[^\w\s]")
 
 
@@ -30,7 +30,7 @@ class Difference:
     Attributes:
         kind: ``changed``, ``added`` or ``removed``.
         steps: The place in the left value (for an addition, in the right one).
-        target: The place after the differences before this one are applied, as a patch needs it.
+        target: The place of this difference once all earlier differences are applied, as a patch needs it.
         left, right: The old and the new value; None for a missing one.
     """
 
@@ -59,7 +59,8 @@ def pointer(steps: Iterable[Step]) -> str:
 def differences(left: Json, right: Json, limit: int = 1000) -> list[Difference]:
     """All differences in order, at most ``limit``. Numbers differ when their types do; objects have no order.
 
-    Cost: linear in the size of both, times the depth at which they differ; 200 messages take a few milliseconds.
+    The cost is linear in the size of both values, times the depth at which they differ; 200 messages take a few
+    milliseconds.
     """
     found = []
     for difference in _walk(left, right, (), ()):
@@ -120,8 +121,8 @@ def render(found: Sequence[Difference], most: int = 5, width: int = 160) -> str:
 
 
 def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
-    """A word diff: what both texts share (``=``), what only the left has (``-``) and only the right (``+``). Texts that
-    have almost no words in common come one after the other, because the few common words would cut them into pieces."""
+    """A word diff: what both texts share (``=``), what only the left has (``-``) and only the right (``+``). Texts with
+    almost no common words are shown one after the other, because those few words would cut them into pieces."""
     before, after = _WORDS.findall(left), _WORDS.findall(right)
     start, end = _common(before, after)
     out: list[tuple[Literal["=", "-", "+"], str]] = []
@@ -142,7 +143,7 @@ def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
 
 
 def _related(out: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether two texts share enough that a word diff reads better than both of them."""
+    """Whether two texts share so many words that a word diff is easier to read than both texts in full."""
     most = max(sum(not word.isspace() for word in side) for side in (before, after))
     shared = sum(len(text.split()) for verb, text in out if verb == "=")
     return most < _FEW_WORDS or shared >= most * _RELATED
@@ -195,7 +196,7 @@ def _walk_lists(
         for n in range(pairs):
             old, new = left[first_left + n], right[first_right + n]
             yield from _walk(old, new, (*steps, first_left + n), (*target, first_right + n))
-        # The members before are equal to the right side already, so each removal happens at the same place.
+        # All members before are already equal to the right side, so each removal is at the same place.
         for n in range(pairs, b - a):
             yield Difference("removed", (*steps, first_left + n), (*target, first_right + pairs), left[first_left + n])
         for n in range(pairs, d - c):
@@ -243,7 +244,7 @@ def parted(sides: tuple[Json, Json], tagged: Callable[[], tuple[Json, Json]]) ->
 
     Args:
         sides: The values.
-        tagged: Gives the same values, in which each one that JSON does not have has the tag of its type.
+        tagged: Gives the same values, with a tag of its type on each part that JSON does not have.
     """
     path = first_difference(*sides)
     left, right = (value_at(each, path) for each in sides)
@@ -268,7 +269,7 @@ def value_at(value: Json, path: str) -> Json:
 
 
 def _with_type(value: Json) -> Json:
-    """A value as it cannot be taken for one of another type."""
+    """A value, written so that it cannot be taken for a value of another type."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

@@ -19,17 +19,17 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import ATTEMPT, Run
 
 UNMADE: Final = "unmade"
-"""Under which it is noted that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
+"""The key of the note that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The code that makes, or made, a write.
+    """The run and the call that make, or made, a write.
 
     Attributes:
         address: Identity of the write (``Identities.of``).
         run: Id of the run.
-        event: The number of the call in it, whose event has the result.
+        event: The number of the call in that run; its event has the result.
     """
 
     address: str
@@ -38,18 +38,20 @@ class Claim:
 
 
 def acts(call: Call) -> bool:
-    """Whether a call may change the world by itself. Telemetry that is handed over is no act of the run."""
+    """Whether a call itself may change the world. A request that hands telemetry over does not count."""
     return call.effect is Effect.WRITE and not call.observed and not is_plumbing(call)
 
 
 def root_of(run: Run) -> str:
-    """Id of the run that a lineage of forks and resumptions began with; an attempt was the run that was resumed."""
+    """Id of the run that a lineage of forks and resumptions began with. For an attempt it is the run that was
+    resumed."""
     own = run.parent if run.relation == ATTEMPT and run.parent else run.id
     return str(run.environment.get("root") or own)
 
 
 def _lasting(call: Call) -> Mapping[str, Json]:
-    """The facts of a call without its place: an MCP session is named by the number of an event."""
+    """The facts of a call without its place in the run. For MCP the session is left out, whose name is an event's
+    number."""
     return {name: said for name, said in call.head.items() if name != "of"} if call.kind is Kind.MCP else call.head
 
 
@@ -58,7 +60,7 @@ class Identities:
 
     Args:
         root: Id of the lineage's first run.
-        ignore: The ignore rules in force: parts that they cover do not make a write a different one.
+        ignore: The ignore rules in force: two writes that differ only in ignored parts are the same write.
     """
 
     __slots__ = ("_counts", "_ignore", "_root", "issued", "observed")
@@ -70,10 +72,11 @@ class Identities:
         self.issued: dict[int, str] = {}
         """Identities of the writes issued so far, by event."""
         self.observed: dict[int, int | None] = {}
-        """The calls whose body always runs, in a replay too, with the call around each."""
+        """The calls whose body always runs, in a replay too, each with the number of the call around it."""
 
     def of(self, call: Call, within: str = "") -> str:
-        """The identity of the next write that asks this: 32 hexadecimal digits. About 10 µs a KB of its arguments.
+        """The identity of the next write with this request: 32 hexadecimal digits. It takes about 10 µs per KB of
+        arguments.
 
         A write with a key of its own is the same at each request.
 
@@ -86,14 +89,15 @@ class Identities:
         kind = b"key" if isinstance(own, str) else b"call"
         scope = (within or self._root) if kind == b"call" else self._root
         like = sha256(b"\0".join((scope.encode(), kind, call.name.encode(), asked)))
-        told = like.digest()  # a request may have megabytes, and is not kept
+        told = like.digest()  # a request may have megabytes, so it is not kept
         occurrence = 0 if isinstance(own, str) else self._counts[told]
         self._counts[told] = occurrence + 1
         like.update(b"\0%d" % occurrence)
         return like.hexdigest()[:32]
 
     def around(self, event: int | None) -> str | None:
-        """Identity of the write around an event, or of the event itself; empty without one, None in a read."""
+        """The identity of the write that is around an event, or is the event itself. It is empty without a write, and
+        None inside a read."""
         while event is not None:
             found = self.issued.get(event)
             if found is not None:

@@ -1,4 +1,4 @@
-"""Writing: a Python value becomes JSON bytes that describe it exactly, without a call of its code.
+"""Writing: a Python value becomes JSON bytes that describe it exactly, without calling the value's own code.
 
 Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything else
 takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named
@@ -35,7 +35,7 @@ _PLAIN_DEPTH_LIMIT = 300
 _ENTRIES = 200
 """Entries of a long list or dictionary that are written together."""
 _MOST_BYTES = 4 << 30
-"""Bytes beyond which a value is taken for one that shares its parts, and unfolds without bound."""
+"""A value of more bytes is taken for one that shares its parts, and would unfold without bound."""
 _MARGIN = 10
 """A margin in levels, because depth may be counted differently: a value that is nearly too deep is encoded without
 weaving."""
@@ -49,7 +49,7 @@ _quoted = _json.encode_basestring
 _digits = int.__repr__
 _WORDS = {None: "null", True: "true", False: "false"}
 _make_tuple = tuple.__new__
-"""Makes a named tuple in C: every call of a tool is encoded."""
+"""Makes a named tuple in C. The speed matters, because every call of a tool is encoded."""
 
 
 _WITHOUT_REFERENCES = 2
@@ -78,7 +78,7 @@ class ValuePart(NamedTuple):
         nodes, depth: The number of its parts, and their greatest depth, if it is plain; other values have limits of
             their own.
         plain: Whether it is plain JSON data.
-        alike: Whether it is written in the same way inside another value, limits of the whole apart.
+        alike: Whether it is written in the same way inside another value, apart from the limits of the whole.
     """
 
     encoded: EncodedValue
@@ -89,7 +89,7 @@ class ValuePart(NamedTuple):
 
 
 def encode(value: object, *, sort_sets: bool = False) -> EncodedValue:
-    """Write any value as data: a few microseconds for small plain data, about one a part else.
+    """Write any value as data: a few microseconds for small plain data, otherwise about one per part.
 
     Never raises, except for errors of a signal handler of the program.
 
@@ -107,7 +107,7 @@ def encode(value: object, *, sort_sets: bool = False) -> EncodedValue:
             plain = _is_plain(value, _PLAIN_NODE_LIMIT)
         if plain:
             return _make_tuple(EncodedValue, (_fast(value).encode(), (), ()))
-    except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
+    except Exception as error:  # NaN, a lone surrogate, or another thread changed it: the slow path helps
         let_through(error)
     writer = ValueWriter(sort_sets)
     try:
@@ -148,8 +148,8 @@ def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
 
 
 def fingerprint_of(entries: list[object]) -> bytes:
-    """The ``marshal`` bytes of entries, without references: equal only for equal plain data. Those of several entries
-    are the bytes of each in turn.
+    """The ``marshal`` bytes of entries, without references: equal only for equal plain data. The bytes for several
+    entries are those of each entry in turn.
 
     Raises:
         ValueError: An entry cannot be marshalled.
@@ -165,7 +165,7 @@ def encode_plain(value: object) -> tuple[bytes, bytes] | None:
         if not _is_plain(copy, _PLAIN_NODE_LIMIT):
             return None
         return blob[_LIST_HEAD:], _fast(copy[0]).encode()
-    except Exception as error:  # no plain data; NaN, a lone surrogate
+    except Exception as error:  # no plain data, NaN, or a lone surrogate
         let_through(error)
         return None
 
@@ -176,7 +176,7 @@ def encode_part(value: object, name: str) -> ValuePart:
 
     Args:
         value: Anything.
-        name: The name under which it comes again and again: most of a long value is unchanged.
+        name: The name under which the value comes again and again, mostly unchanged if it is long.
     """
     try:
         plain = None if is_long(name) else _is_plain(value, _SOME)
@@ -199,7 +199,7 @@ def encode_part(value: object, name: str) -> ValuePart:
             note_length(name, body)
             encoded = EncodedValue(body, tuple(writer.opaque), tuple(writer.shapes))
             return ValuePart(encoded, 0, 0, plain=False)
-        part = _woven_part(value)  # limits count for each entry there
+        part = _woven_part(value)  # a woven part applies the limits to each entry
         if part is not None:
             return part
     except Exception as error:
@@ -221,7 +221,8 @@ def _woven_part(value: object) -> ValuePart | None:
 
 
 def join_parts(parts: Mapping[str, ValuePart]) -> EncodedValue | None:
-    """The encoding of a dictionary of these parts by their names; None where that may be a different one."""
+    """The encoding of a dictionary of these parts by their names; None where the joined text may not equal the
+    encoding."""
     if len(parts) == 1 and next(iter(parts)).startswith("~"):
         return None
     held = parts.values()
@@ -242,17 +243,17 @@ def join_parts(parts: Mapping[str, ValuePart]) -> EncodedValue | None:
 
 
 def leads_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The text before each value of an object with these names, which are those of parameters: for ``encode_flat``."""
+    """The text before each value of an object with these names of parameters, for ``encode_flat``."""
     return tuple(f"{',' if place else '{'}{_fast(name)}:" for place, name in enumerate(names))
 
 
 def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
-    """The encoding of an object whose values are all text, integers or booleans: a quarter of the time of ``encode``,
-    because no value is looked at twice. None for other values.
+    """The encoding of an object whose values are all text, integers or booleans: it takes a quarter of the time of
+    ``encode``, because no value is checked twice. None for other values.
 
     Args:
         leads: The result of ``leads_of`` for at least one name.
-        values: As many, in their order.
+        values: The values, one for each lead, in the same order.
     """
     text = ""
     for lead, value in zip(leads, values):  # noqa: B905 - a keyword would cost a fifth of it
@@ -272,7 +273,8 @@ def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
 
 
 def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
-    """Whether the woven text equals the encoding of the whole: by the C encoder, or part by part."""
+    """Whether a value is within the limits, so that its woven text equals its encoding by the C encoder or part by
+    part."""
     depth += _MARGIN
     if nodes <= _PLAIN_NODE_LIMIT and depth <= _PLAIN_DEPTH_LIMIT:
         return True
@@ -280,9 +282,9 @@ def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
 
 
 def _is_plain(value: Any, most: int) -> tuple[int, int] | Literal[False] | None:
-    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside): how many parts
-    there are, and how deep they lie; None where there are more than are to be looked at, and no where there are more of
-    them than ever are."""
+    """The number and depth of a value's parts, if the C encoder writes exactly this value (apart from NaN and lone
+    surrogates). False if it does not, or if the parts exceed the limits of plain data. None if there are more than
+    ``most`` parts."""
     level = [value]
     count = 0
     for depth in range(_PLAIN_DEPTH_LIMIT):
@@ -298,7 +300,7 @@ def _is_plain(value: Any, most: int) -> tuple[int, int] | Literal[False] | None:
             count += len(parts)
             if count > most < _PLAIN_NODE_LIMIT:
                 return None
-            for part in parts:  # looked at here and now, because most of them hold nothing further
+            for part in parts:  # scalars are checked here, because most parts hold no others
                 kind = type(part)
                 if kind is str or kind is float or kind is bool or part is None:
                     continue

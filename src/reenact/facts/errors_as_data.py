@@ -24,7 +24,7 @@ def describe_error(error: BaseException) -> ErrorFact:
     encoded = encode(error)
     try:
         node = json.loads(encoded.body)
-        if _CODEC in node:  # the seams taught us a way for this class: its data stands as the state
+        if _CODEC in node:  # a seam has registered how to write this class: that data is the state
             return ErrorFact(type_name(type(error)), exceptions.text_of(error), state=encoded.body)
         return _fact(node["~error"])
     except Exception as fault:

@@ -1,4 +1,4 @@
-"""The mark of rows of OpenAI Evals that were made of a run, by which they become one again."""
+"""The mark on rows of OpenAI Evals that were made from a run, by which the rows can become a run again."""
 
 from __future__ import annotations
 

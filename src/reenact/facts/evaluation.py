@@ -1,5 +1,5 @@
-"""Evaluating a checked expression: the amount of work that it may do, and the result of each operator on data that do
-not fit.
+"""Evaluating a checked expression: the amount of work that it may do, and the result of each operator on unsuitable
+data.
 
 No data raises an error here: missing data is unknown (None), and unknown spreads as in Kleene's logic. Only
 ``facts.expressions`` makes the trees that are evaluated here.
@@ -30,11 +30,11 @@ class Scope(Protocol):
     """The scope in which an expression is evaluated."""
 
     def value(self, name: str) -> Json:
-        """The value of a word used bare; None when unknown."""
+        """The value of a word without brackets; None when unknown."""
         ...
 
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
-        """The value of a word used with something in brackets: one name, several, or texts and numbers; None when
+        """The value of a word with brackets, which contain one name, several names, or texts and numbers; None when
         unknown."""
         ...
 
@@ -87,7 +87,7 @@ def bare(node: ast.expr) -> str | None:
 
 
 class Evaluation:
-    """One evaluation: the scope, the loop variables in force, and the work left.
+    """One evaluation: the scope, the present loop variables, and the units of work that are left.
 
     Args:
         text: The expression, for messages.
@@ -107,7 +107,7 @@ class Evaluation:
         self._left -= 1
         if self._left < 0:
             self.spend(0)
-        # The three that nearly all nodes are, without going through the patterns: a watch comes here very often.
+        # Nearly all nodes are of three types. These skip the patterns below, because a watch comes here very often.
         kind = type(node)
         if kind is ast.Constant:
             return node.value  # type: ignore[attr-defined]
@@ -143,11 +143,11 @@ class Evaluation:
 
     @property
     def spent(self) -> int:
-        """Units of work it has needed so far."""
+        """Units of work that the evaluation has needed so far."""
         return MAX_WORK - self._left
 
     def bind(self, name: str, value: Json) -> None:
-        """Give a name of a loop a value: to explain a loop, one looks at one member of it."""
+        """Give the name of a loop a value: the explanation of a loop evaluates its condition for one member."""
         self._loops[name] = value
 
     def spend(self, units: int) -> None:

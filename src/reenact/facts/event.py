@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from reenact.facts.call import Call, Json, Outcome
 
 NODE: Final = "node"
-"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: no node
-makes the following events."""
+"""The attribute that names the node of a graph (LangGraph). It is on the first call of a lane that the node makes. If
+it is empty, no node makes the events that follow."""
 
 
 class Payload(NamedTuple):
@@ -33,12 +33,13 @@ class Event:
         number: Number in its run, from 0, in order of issue.
         lane: Path of the lane that issued it.
         position: How many calls that lane had issued before.
-        parent: Number of the call it happened inside, if any.
+        parent: Number of the call inside of which it happened, if any.
         call: The request. ``call.body`` is empty here; the bytes are at ``request``.
         request: The address of the request's body.
         outcome: The answer; None while open. A ``Value``'s body is empty here; the bytes are at ``answer``.
         answer: The address of the value, or of all segments of the stream; None without one.
-        issued_us, first_us, ended_us: Microseconds since the run began; None where it did not happen.
+        issued_us, first_us, ended_us: Times of the call, its first answer and its end, in microseconds since the run
+            began; None where that did not happen.
         delivery: Number of the delivery that handed the value or head over.
         key: The call's key, an index only.
         fidelity: The exactness of the stored bytes; ``fidelity_note`` names the rules that changed them.
@@ -75,13 +76,13 @@ class Event:
 
     @property
     def is_open(self) -> bool:
-        """Whether its end is unknown: it was never answered, or its process died inside the answer."""
+        """Whether the end of the call is unknown: it was never answered, or its process died during the answer."""
         return self.outcome is None or (isinstance(self.outcome, Stream) and self.outcome.end is None)
 
     @property
     def asked(self) -> str:
-        """The request, as an identity within the run; empty where it is not known, as for arguments that could not be
-        stored."""
+        """An identity of the request within the run. It is empty where the request is unknown, as with arguments that
+        could not be stored."""
         head = self.call.head
         if self.key or head.get("opaque"):
             return self.key
@@ -95,7 +96,7 @@ class Event:
 
 
 def strand_of(lane: str) -> str:
-    """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
+    """The strand that a lane's path names: the path without the call whose inside the lane is, in the same strand."""
     cut = lane.rfind(">")
     return lane[:cut] if cut > lane.rfind("/") else lane
 

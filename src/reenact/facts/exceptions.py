@@ -22,7 +22,8 @@ CHAIN_LIMIT = 16
 """How many causes and contexts of one exception are followed."""
 
 _TRANSPORTS: Final[Mapping[str, str]] = {"httpcore": "httpx", "httpcore2": "httpx2"}
-"""Packages that a library loads with its first client, which only the body of a frozen tool may have made."""
+"""Packages that a library loads when it makes its first client. Where only the body of a frozen tool makes clients, a
+replay does not load them."""
 _HEAP_TYPE = 1 << 9
 _HINT = (AttributeError, "obj")
 _SCALARS = (str, int, float, bool, bytes, type(None))
@@ -69,7 +70,7 @@ def args_of(error: BaseException) -> tuple[Any, ...]:
 
 
 def state_of(error: BaseException) -> dict[str, Any]:
-    """Instance attributes, slots and C fields that say something, by name, without ``__notes__``."""
+    """Instance attributes, slots and C fields that have a value to keep, by name, without ``__notes__``."""
     cls = type(error)
     group = is_group(error)
     state: dict[str, object] = {}
@@ -78,7 +79,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
             continue
         try:
             value = descriptor.__get__(error, cls)
-        except Exception as fault:  # a field that was never set
+        except Exception as fault:  # the field was never set
             let_through(fault)
             continue
         if value is None or _is_hint(cls, name, value):
@@ -90,7 +91,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
 
 
 def _is_hint(cls: type, name: str, value: object) -> bool:
-    """Fields that only help the interpreter to suggest a spelling; they may hold any object."""
+    """Whether a field only helps the interpreter to suggest a spelling; such a field may hold any object."""
     if type(value) in _SCALARS:
         return False
     return name == _HINT[1] and issubclass(cls, _HINT[0])
@@ -104,7 +105,7 @@ def notes_of(error: BaseException) -> tuple[str, ...]:
 
 
 def text_of(error: BaseException) -> str:
-    """``str()`` of it. The class's own ``__str__`` may run and may fail: then the text says so."""
+    """``str()`` of an exception. The class's own ``__str__`` may run and may fail: then the text says so."""
     try:
         text = str(error)
     except Exception as fault:
@@ -114,7 +115,7 @@ def text_of(error: BaseException) -> str:
 
 
 def shows_arguments(cls: type) -> bool:
-    """Whether the text of such an exception is made by the interpreter from its arguments."""
+    """Whether the interpreter makes the text of a class's exceptions from their arguments."""
     maker = next(namespace_of(base)["__str__"] for base in mro_of(cls) if "__str__" in namespace_of(base))
     return type(maker) is type(BaseException.__str__)
 
@@ -123,7 +124,7 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
     """An exception with exactly this state; neither ``__init__`` nor ``__new__`` of the agent's class runs.
 
     Raises:
-        TypeError, ValueError: The class cannot be made that way.
+        TypeError, ValueError: An instance of the class cannot be made in this way.
     """
     error = _fresh(cls, args)
     fields = dict(_fields(cls))
@@ -135,17 +136,17 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
             continue
         try:
             descriptor.__set__(error, value)
-        except (AttributeError, TypeError):  # a read-only view of what ``args`` already gave
+        except (AttributeError, TypeError):  # the field is a read-only view of data that ``args`` already gave
             continue
     return error
 
 
 def loaded_class(name: str) -> type[BaseException]:
-    """The exception class of this ``module.QualName``, among the classes that the program has loaded, or that one of
-    its loaded libraries would load.
+    """The exception class of this ``module.QualName``: one that the program has loaded, or that one of its loaded
+    libraries would load.
 
     Raises:
-        UnreplayableRun: There is no such class, or several without a difference.
+        UnreplayableRun: There is no such class, or there are several that cannot be told apart.
     """
     found = find_class(name)
     if found is not None and issubclass(found, BaseException):
@@ -176,7 +177,7 @@ def find_class(name: str) -> type[Any] | None:
             continue
         found: object = module
         for part in parts[cut:]:
-            # Only existing attributes: no __getattr__ of a lazy module may import on our behalf.
+            # Only existing attributes are read, because the __getattr__ of a lazy module might import.
             space = namespace_of(found) if isinstance(found, type) else getattr(found, "__dict__", {})
             found = space.get(part)
             if found is None:

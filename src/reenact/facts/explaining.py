@@ -1,4 +1,4 @@
-"""Explaining: why an expression does not hold, in the author's own words with the values that were seen beside them.
+"""Explaining: why an expression does not hold, in the author's own words, each with the value that was seen.
 
 ``calls(search_docs) <= 3`` becomes ``calls(search_docs) = 20, expected <= 3``. Of a conjunction only the parts that do
 not hold are shown; of a loop, the first member that decides.
@@ -42,19 +42,19 @@ def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: ""
         remark: Adds to a word's value: ``remark(name, *arguments)``.
 
     Raises:
-        UsageError: Looking needs more work than an evaluation may.
+        UsageError: The explanation needs more work than one evaluation may.
     """
     return _Explanation(expression, scope, remark).why(expression.root, True)
 
 
 def values(expression: Expression, scope: Scope) -> str:
-    """The values that decided an expression: the value of each word outside of a loop's condition."""
+    """The values that decided an expression: those of its words, except for words in the condition of a loop."""
     explanation = _Explanation(expression, scope, lambda *_: "")
     return ", ".join(dict.fromkeys(map(explanation.valued, _words(expression.root))))
 
 
 def _words(node: ast.AST) -> Iterator[ast.expr]:
-    """The words of the vocabulary in a tree; of a loop only those in the sequence that it runs over."""
+    """The words of the vocabulary in a tree; for a loop, only the words in the sequence over which it runs."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=args):
             if name in ASSERTIONS or name in FUNCTIONS:
@@ -72,7 +72,7 @@ def _words(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def brief(value: Json) -> str:
-    """A value as it is written in an expression; the middle of a long one is left out; None is unknown."""
+    """A value as an expression has it. The middle of a long value is left out, and None is written as unknown."""
     if value is None:
         return "unknown"
     text = repr(value)
@@ -89,10 +89,11 @@ class _Explanation:
         self._remark = remark
 
     def why(self, node: ast.expr, wanted: bool) -> str:  # noqa: PLR0911  (one case a node)
-        """Why ``node`` is not ``wanted``."""
+        """The reason why ``node`` does not have the truth value ``wanted``."""
         match node:
             case ast.BoolOp(op=op, values=parts):
-                # Of `a and b` that should hold (or `a or b` that should not) any part may be to blame, else all are.
+                # If `a and b` should hold (or `a or b` should not), any part may be to blame. In the other cases all
+                # parts are.
                 apart = isinstance(op, ast.And) is wanted
                 blamed = [part for part in parts if truth_of(self._seen.run(part)) is not wanted]
                 return ("; " if apart else " and ").join(self.why(part, wanted) for part in blamed)
@@ -134,7 +135,7 @@ class _Explanation:
             if all(truth_of(self._seen.run(each)) for each in part.ifs):
                 truth = truth_of(self._seen.run(loop.elt))
                 if truth is not wanted and (name == "all") is wanted:
-                    self._seen.bind(part.target.id, member)  # a loop inside may have taken the name
+                    self._seen.bind(part.target.id, member)  # an inner loop may have used the name
                     return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
                 if truth is not wanted and (name == "any") is not wanted:
                     return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
@@ -149,7 +150,7 @@ class _Explanation:
         return self.valued(node) + ("" if isinstance(self._seen.run(node), bool) or wanted else ", expected not")
 
     def valued(self, node: ast.expr) -> str:
-        """An expression and its value."""
+        """The text of an expression with its value."""
         value, said = self._seen.run(node), self._said(node)
         told = f"{self._source(node)} is unknown" if value is None else f"{self._source(node)} = {brief(value)}"
         return f"{told} ({said})" if said else told
@@ -172,5 +173,5 @@ def _not(wanted: bool) -> str:
 
 
 def _written_out(node: ast.expr) -> bool:
-    """Whether the expression contains the value in full, so that it need not be shown again."""
+    """Whether the text of an expression contains its value in full, so that the value need not be shown again."""
     return not any(isinstance(each, (ast.Name, ast.Call)) for each in ast.walk(node))

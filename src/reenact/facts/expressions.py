@@ -2,8 +2,8 @@
 
 The text is parsed by Python's own parser, and only the nodes listed here are accepted: literals, names and functions of
 a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop inside ``any all len max min sum``, and the
-functions on values (``json matches conforms``, see ``facts.value_assertions``). There are no attributes, no methods, no
-calls but those of the table, and nothing is ever given to ``eval``; so data and expressions alike stay data.
+functions on values (``json matches conforms``, see ``facts.value_assertions``). There are no attributes, no methods,
+and no calls except those of the table. Nothing is ever given to ``eval``, so neither data nor expressions run as code.
 
 Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. Evaluation
 never raises for the data: a missing key, a comparison of a word with a number, a division by zero are *unknown* (None),
@@ -42,22 +42,22 @@ class WordForm(Enum):
     """A bare name: ``status``."""
 
     CALL = "call"
-    """With one name in brackets, bare or quoted: ``calls(search_docs)``."""
+    """A word with one name in brackets, bare or quoted: ``calls(search_docs)``."""
 
     EITHER = "either"
-    """Both: ``args`` and ``args(search_docs)``."""
+    """A word that is used in both ways: ``args`` and ``args(search_docs)``."""
 
     NAMES = "names"
-    """With two names or more: ``before(check, refund)``."""
+    """A word with two names or more: ``before(check, refund)``."""
 
     TEXTS = "texts"
-    """With a text in quotes, then texts and numbers: ``grade("graders:polite", 0.7)``."""
+    """A word with a text in quotes, then texts and numbers: ``grade("graders:polite", 0.7)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a vocabulary: its name, its use, its meaning, and the type of its value; the type is empty for a word
-    with several."""
+    with values of several types."""
 
     name: str
     form: WordForm
@@ -80,7 +80,7 @@ class Expression:
     files: Mapping[str, Json] = field(default_factory=dict)
 
     def evaluate(self, scope: Scope) -> Json:
-        """Its value over ``scope``.
+        """The value of the expression over ``scope``.
 
         Returns:
             JSON-able data; None where the data do not say.
@@ -91,11 +91,11 @@ class Expression:
         return self.evaluation(scope).run(self.root)
 
     def evaluation(self, scope: Scope) -> Evaluation:
-        """One evaluation of it, or of its parts."""
+        """A new evaluation of the expression, or of its parts."""
         return Evaluation(self.text, scope, self.files)
 
     def holds(self, scope: Scope) -> bool | None:
-        """Whether it is true over ``scope``; None where the data do not say."""
+        """Whether the expression is true over ``scope``; None where the data do not say."""
         return truth_of(self.evaluate(scope))
 
 
@@ -104,8 +104,8 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
 
     Args:
         text: The text that a person wrote.
-        words: The names it may use.
-        files: Schemas that it may name (``@order.json``), by that name.
+        words: The words that the expression may use.
+        files: Schemas that the expression may name (``@order.json``), by that name.
 
     Raises:
         UsageError: The text is not in the grammar; the message names the position and, for a name, the nearest ones.
@@ -119,7 +119,6 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
         )
     source = text.strip()
     try:
-        # A generator as the whole text would be read as a call's argument; nothing else changes in brackets.
         root = ast.parse(source, "<expression>", "eval").body
     except SyntaxError as error:
         raise fault(source, max((error.offset or 1) - 1, 0), f"not an expression ({error.msg})") from None
@@ -134,7 +133,7 @@ _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
 _TYPES: Mapping[type, str] = {str: "text", int: "number", float: "number"}
-"""The type of a value in an expression, beside a word of one type."""
+"""The name of the type of a literal in an expression."""
 _IN_BRACKETS = (WordForm.CALL, WordForm.NAMES, WordForm.TEXTS)
 
 
@@ -298,7 +297,7 @@ _SPOKEN: Mapping[type[ast.expr], str] = {
 
 
 def _named(node: ast.expr) -> str:
-    """The word that a part of an expression is, bare or with brackets; empty where it is none."""
+    """The name of the word in a part of an expression, bare or with brackets; empty where the part is no word."""
     inner = node.func if isinstance(node, ast.Call) else node
     return inner.id if isinstance(inner, ast.Name) else ""
 

@@ -1,7 +1,6 @@
-"""Gathers a run's features from its records as they are written, so that its end costs almost no time.
-
-A reader of an older run gives the same facts in the same order of time. Nothing is kept but names, the last answer of
-each tool and the first request of a model, all bounded.
+"""Gathers a run's features from its records as they are written, so that the end of the run costs almost no time. For
+an older run, a reader gives the same facts in the same order of time. The collector keeps only names, the last answer
+of each tool and the first request of a model, all bounded.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ else:
     read = late("reenact.facts.dialects", "read")
 
 LARGEST: Final = 32 << 10
-"""Bytes of an answer whose form is looked at."""
+"""The most bytes of an answer whose form is determined."""
 LARGEST_REQUEST: Final = 128 << 10
-"""Bytes of a model request whose system prompt is looked at."""
+"""The most bytes of a model request whose system prompt is read."""
 
 _FAILING: Final = 400
 _KEPT: Final = 32
@@ -61,7 +60,7 @@ class _Part:
         self.steps: deque[str] = deque(maxlen=_KEPT)
         self.calls: deque[str] = deque(maxlen=_KEPT)
         self.outermost: deque[str] = deque(maxlen=2)
-        """Steps in no other call: of a trace, the one that holds all others is the run itself."""
+        """Steps in no other call. In a trace, the step that contains all others is the run itself."""
         self.failing = ""
         self.tools: dict[str, None] = {}
         self.answers: dict[str, bytes | str] = {}
@@ -71,17 +70,16 @@ class _Part:
         self.prompts: dict[str, None] = {}
         self.requests: dict[int, Call] = {}
         self.endpoints: set[str] = set()
-        """The names of calls that are model calls: models are not distinguished there, and their answers have no
-        form."""
+        """The names of calls that are model calls. In them models are not distinguished, and answers have no form."""
         self.told: Counter[str] = Counter()
         self.untold: Counter[str] = Counter()
-        """Of a trace, how many calls each item of the kit is about, and of how many of them it is absent."""
+        """For a trace, how many calls each item of the kit concerns, and for how many of them the item is absent."""
         self.unstored: dict[int, str] = {}
-        """Calls whose answers are not kept, and the item of the kit that each is of."""
+        """Calls whose answers are not kept, each with its item of the kit."""
         self.commit = ""
 
     def came(self, name: str, failed: bool, answer: bytes | str | None) -> None:
-        """A call has ended."""
+        """Note that a call has ended."""
         if failed:
             self.failing = name
         elif self.failing == name:
@@ -111,23 +109,23 @@ class FeatureCollector:
         self._own = _Part()
         self._inside: dict[str, _Part] = {}
         self._left: dict[str, _Part] = {}
-        """Inner runs that have ended: readings of their model calls may still come."""
+        """Inner runs that have ended. They are kept because readings of their model calls may still come."""
         self._paths: dict[int, str] = {}
         self._open: dict[int, _Call] = {}
         self._asked = OpenCalls[tuple[_Part, ...]]()
         self._unkept: dict[int, Record] = {}
         self._lanes: dict[int, str] = {}
-        """The lane of each call that may be one of a model, while runs are inside this one."""
+        """The lane of each call that may be a model call, while runs are inside this one."""
 
     def take(self, record: Record) -> None:
-        """Take one record in, unless it was taken in before: a batch that could not be written comes again. About 1
-        µs."""
+        """Take in a record, unless it was taken in before, because a batch that could not be written comes again. About
+        1 µs."""
         if id(record) not in self._unkept:
             self._unkept[id(record)] = record
             self.see(record)
 
     def kept(self) -> None:
-        """All that was taken in is written."""
+        """Note that all records taken in are written."""
         self._unkept.clear()
 
     def see(self, record: Record) -> None:
@@ -171,7 +169,7 @@ class FeatureCollector:
     # --- what happens ----------------------------------------------------------------------------------------------
 
     def issued(self, event: int, lane: str, parent: int | None, call: Call) -> None:
-        """A call was issued."""
+        """Note that a call was issued."""
         kind = call.kind
         if kind is Kind.STEP:
             self._stepped(lane, parent, clipped(call.name))
@@ -206,7 +204,7 @@ class FeatureCollector:
                 part.outermost.append(name)
 
     def settled(self, event: int, outcome: Outcome, fidelity: Fidelity = Fidelity.EXACT) -> None:
-        """A call came back, or raised."""
+        """Note that a call returned or raised."""
         self._stored(event, outcome, fidelity)
         seen = self._open.pop(event, None)
         if seen is None or seen.nested:
@@ -220,17 +218,17 @@ class FeatureCollector:
             part.came(seen.name, isinstance(outcome, Failure), answer)
 
     def began(self, event: int, head: Mapping[str, Json]) -> None:
-        """A stream began."""
+        """Note that a stream began."""
         seen = self._open.get(event)
         if seen is not None:
             seen.head = head
 
     def withheld(self, event: int) -> None:
-        """Some of a stream is not kept."""
+        """Note that a part of a stream is not kept."""
         self._asked.withheld(event)
 
     def arrived(self, event: int, data: bytes) -> None:
-        """Bytes of a stream came."""
+        """Take in bytes of a stream."""
         seen = self._open.get(event)
         if seen is not None and not seen.nested:
             seen.size += len(data)
@@ -238,7 +236,7 @@ class FeatureCollector:
                 seen.parts.append(bytes(data))
 
     def ended(self, event: int, kind: EndKind) -> None:
-        """A stream ended."""
+        """Note that a stream ended."""
         self._stored(event, None, Fidelity.EXACT)
         seen = self._open.pop(event, None)
         if seen is None or seen.nested:
@@ -256,7 +254,7 @@ class FeatureCollector:
                 part.unstored[event] = missed[0]
 
     def noted(self, event: int | None, key: str, value: Json) -> None:
-        """Evidence came."""
+        """Take in evidence."""
         if key == "prompt_version" and value:
             for part in self._where_of(event):
                 part.prompts[str(value)] = None
@@ -338,7 +336,7 @@ _SEEN_BY: Final[Mapping[type, Callable[[FeatureCollector, Any], None]]] = {
 
 
 def _cold(run: Run, part: _Part) -> Iterator[str]:
-    """Items of the kit without which a run cannot be replayed: as its kit has them, but for bytes that are damaged."""
+    """Items of the kit without which a run cannot be replayed: those that its kit lists, except for damaged bytes."""
     if is_traced(run):
         yield from (item for item, calls in part.told.items() if part.untold[item] == calls)
     else:
@@ -352,18 +350,18 @@ def _belongs(path: str, lane: str) -> bool:
 
 
 def _add(last: deque[str], name: str) -> None:
-    """One more step; how often one was repeated makes no other failure."""
+    """Add a step. A repeated step is added once, because the number of repetitions makes no difference to a failure."""
     if not last or last[-1] != name:
         last.append(name)
 
 
 def _plain(calls: Iterable[str], models: Container[str]) -> Iterator[str]:
-    """Calls by their names; a failure stays the same failure with another model."""
+    """The names of calls, without the names of models: a failure stays the same failure with another model."""
     return (_MODEL if name in models else name for name in calls)
 
 
 def _last(names: Iterable[str]) -> tuple[str, ...]:
-    """The last of some names, repeats left out."""
+    """The last of some names, without repeats."""
     return tuple(name for name, _ in groupby(names))[-STEPS:]
 
 
@@ -387,7 +385,7 @@ def _prompt(call: Call) -> str:
 
 
 def _json_of(seen: _Call) -> bytes | None:
-    """The body of an answer, decoded; None for a body that is no JSON, or was too long to keep."""
+    """The data of an answer's body; None for a body that is no JSON, or was too long to keep."""
     if seen.head is None or seen.size > LARGEST:
         return None
     pairs = seen.head.get("headers")
@@ -408,7 +406,7 @@ def shape(name: str, answer: bytes | str) -> str:
         answer: The encoded value, or a text in its place.
 
     Returns:
-        As long as a name may be; a longer one is cut, and ends with a digest of the whole.
+        The form, at most as long as a name may be. A longer form is cut, and ends with a digest of the whole.
     """
     form = answer if isinstance(answer, str) else _form(jsonable(answer), 2)
     text = f"{name} {form}"
@@ -436,5 +434,5 @@ def _form(value: Json, depth: int) -> str:
 
 
 def _key(key: str) -> str:
-    """The name of a field; one with a digit is a value that serves as a name."""
+    """The name of a field, or a mark for a name with a digit, which is a value that serves as a name."""
     return "*" if any(letter.isdigit() for letter in key) else key[:40]

@@ -1,7 +1,7 @@
-"""Features: the few facts about a run by which runs that fail alike are found, and the fingerprint they come to.
+"""Features: the few facts about a run by which runs that fail alike are found, and the fingerprint made from them.
 
-They are cleaned values or digests of such, small and bounded: one row a run in its store. A user's flag is not among
-them, because it is set later.
+Features are cleaned values or digests of cleaned values, small and bounded. Each run has one row of them in its store.
+A user's flag is no feature, because it is set later.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from reenact.facts.templates import parted, template
 from reenact.facts.thinned_runs import PAYLOADS
 
 VERSION: Final = 3
-"""The version of the stored features: features of another version are made again from the run."""
+"""The version of the stored features. Features of another version are computed again from the run."""
 
 MOST: Final = 12
-"""Names of one sort at most."""
+"""The most names of one sort."""
 
 LONGEST: Final = 120
-"""Characters of a name at most."""
+"""The most characters of a name."""
 
 STEPS: Final = 3
-"""Last steps that count."""
+"""How many of the last steps count."""
 
 MOST_NAMED: Final = 100
-"""Fingerprints that metrics name; the rest is counted together."""
+"""How many fingerprints metrics name. All others are counted together."""
 
 OTHER: Final = "other"
-"""The name of the rest."""
+"""The name under which all other fingerprints are counted."""
 
 _NAMING: Final = "1"
 """The version of fingerprints, which stay the same when other features are written."""
@@ -58,9 +58,10 @@ class Features:
         schemas: Short digests of the tools that models were offered.
         commit: Commit of its code; empty where it is not known.
         version: Version of the agent.
-        suspicions: The kinds of suspicious events in it; None where it was not examined yet.
-        lacks: The missing or partial items of its kit; None where it was not examined yet.
-        cold: The items without which it cannot be replayed, by its records; later damage is found by a look at its kit.
+        suspicions: The kinds of suspicious events in it; None where the run was not examined yet.
+        lacks: The missing or partial items of its kit; None where the run was not examined yet.
+        cold: The items without which the run cannot be replayed, as its records show. Later damage is not among them;
+            the kit shows it.
     """
 
     error: str = ""
@@ -81,11 +82,11 @@ class Features:
 
     @property
     def thinned(self) -> bool:
-        """Whether its bodies are gone, so that what only they tell is not known."""
+        """Whether the bodies of the run are gone, so that facts that need them are unknown."""
         return PAYLOADS in (self.cold or ())
 
     def without_bodies(self) -> Features:
-        """The features of the run once its bodies are taken out: forms of answers go with them, digests stay."""
+        """The features of the run after its bodies are removed: the forms of answers are removed too, digests stay."""
         cold = tuple(dict.fromkeys((*(self.cold or ()), PAYLOADS)))
         return replace(self, shapes=(), cold=cold, lacks=None, suspicions=None)
 
@@ -100,7 +101,7 @@ class Features:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Features:
-        """The inverse of ``to_json``; fields of a later version are passed over."""
+        """The inverse of ``to_json``; fields of a later version are ignored."""
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name in _NAMES
         }
@@ -112,7 +113,7 @@ _NAMES: Final = frozenset(each.name for each in fields(Features))
 
 
 class Case(StrEnum):
-    """Why a run is looked into."""
+    """The reason why a run is examined."""
 
     FAILED = "failed"
     FLAGGED = "flagged"
@@ -120,9 +121,8 @@ class Case(StrEnum):
 
 
 def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
-    """Why a run is looked into; None for a healthy run, and for a run that is still being recorded.
-
-    Of several reasons the first counts: it failed, a person flagged it, it cannot be replayed.
+    """The reason why a run is examined; None for a healthy run, and for a run that is still being recorded. Of several
+    reasons the first counts: it failed, a person flagged it, it cannot be replayed.
     """
     if status in _FAILED:
         return Case.FAILED
@@ -134,7 +134,8 @@ def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
 def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     """The fingerprint of runs that fail alike, as 32 hexadecimal digits: the same in every process and store.
 
-    It is a digest of parts, each after its length, so that no text of a run can be taken for another part or for two.
+    It is a digest of parts. Each part comes after its length, so that no text of a run can be taken for another part or
+    for two parts.
 
     Args:
         case: The reason why the run is examined.
@@ -156,8 +157,8 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
 
 
 def names_suspicions(case: Case, features: Features) -> bool:
-    """Whether kinds of suspicious events are a part of a run's fingerprint: beside an error they come and go, and would
-    part equal cases."""
+    """Whether kinds of suspicious events are a part of a run's fingerprint. If the run has an error they are not,
+    because they vary among equal cases."""
     return case is not Case.COLD and not features.error
 
 
@@ -173,7 +174,7 @@ def ended_with(run: Run) -> tuple[str, str]:
 
 
 def clipped(name: str) -> str:
-    """A name, as long as it may be."""
+    """A name, cut to the longest permitted length."""
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 

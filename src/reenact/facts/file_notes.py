@@ -1,4 +1,4 @@
-"""How a run names the files that its program read: the form of the notes, for their writers and readers."""
+"""The form of a run's notes on the files that its program read, for their writers and readers."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ each version that was read, in order, the ``size`` of the last one, and ``us``, 
 since the run began."""
 
 ABSENT: Final = "absent"
-"""In place of a digest: the file was looked for, and not there."""
+"""The word in place of a digest for a file that the program looked for and did not find."""

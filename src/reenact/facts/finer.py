@@ -1,7 +1,8 @@
-"""Finer: of a text behind an encoding, only the few characters around each credential in it.
+"""Finer spans: of an encoded text, only the few characters around each credential in it.
 
-A stream in pieces cannot wait for the end of a long encoded text. If a few characters of the encoding represent a few
-of the text (base64, hexadecimal, UTF-16 of plain letters), one span over the whole becomes a span for each credential.
+A stream in pieces cannot wait for the end of a long encoded text. If a few characters of the encoded text represent a
+few of the decoded text (base64, hexadecimal, UTF-16 of plain letters), one span over the whole becomes a span for each
+credential.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from reenact.facts import wraps
 from reenact.facts.text_spans import CredentialSpan, EncodedText
 
 _GROUPS = {wraps.BASE64: (4, 3), wraps.HEX: (2, 1), wraps.UTF16_LE: (2, 1), wraps.UTF16_BE: (2, 1)}
-"""A group of each encoding: its bytes, and the bytes of the text that they stand for."""
+"""The group of each encoding: how many encoded bytes it has, and how many bytes of the decoded text they represent."""
 
 
 def finer(spans: Iterable[CredentialSpan]) -> list[CredentialSpan]:
-    """The spans, those of a text behind an encoding cut down where the encoding allows it; in order."""
+    """The spans in order. A span of an encoded text is cut down where the encoding allows that."""
     return [each for span in spans for each in _cut_down(span)]
 
 
@@ -57,7 +58,7 @@ def _apart(spans: tuple[CredentialSpan, ...], few: int) -> Iterator[list[Credent
 
 
 def _behind_breaks(place: int, breaks: list[tuple[int, bytes]]) -> int:
-    """Where a character of an encoded text stands, its line breaks counted."""
+    """The place of a character of an encoded text, with the line breaks before it counted."""
     for at, each in breaks:
         if at > place:
             break

@@ -1,7 +1,7 @@
 """Where a fork was stopped: kept with its run, so that the fork's own replay stops there too, and nowhere else.
 
-A fork stops at a call that it may not make. The call is no event, because it was not made. Kept of it are the lane that
-asked and a digest of the request.
+A fork stops at a call that it may not make. The call is no event, because it was not made. The lane that made the
+request is kept, and a digest of the request.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from reenact.facts.keys import Rules
 from reenact.facts.run import Run
 
 FIELD = "stopped"
-"""In the environment of a fork's run."""
+"""The key, in the environment of a fork's run, for the facts about the call that stopped it."""
 _AT_THE_END: Mapping[str, Json] = {"lane": "", "asked": ""}
 
 
 def stopped_at(run: Run, lane: str, call: Call, rules: Rules, *, write: bool = False) -> Mapping[str, Json]:
-    """The facts that are kept of the call that stopped a fork.
+    """The facts that are kept about the call that stopped a fork.
 
     Args:
-        run: The fork; its lineage keys the digest, so that equal calls of others are not seen to be equal.
+        run: The fork; the digest is keyed by its lineage, so that equal calls of other runs have other digests.
         lane: The path of the calling lane.
         call: The call, cleaned.
         rules: The rules by which calls are compared.
-        write: Whether it is a write that the fork was not allowed: its name is kept.
+        write: Whether the call is a write that the fork was not allowed to make. Its name is then kept.
     """
     kept: dict[str, Json] = {"lane": lane, "asked": _digest(run, call, rules)}
     return kept | {"write": call.name} if write else kept
@@ -44,13 +44,14 @@ def was_stopped(run: Run) -> bool:
 
 
 def refused_write(run: Run) -> str:
-    """The name of the write that a fork was stopped at; empty where it was stopped by something else, or not at all."""
+    """The name of the write at which a fork was stopped; empty where it was stopped for another reason, or not at
+    all."""
     kept = run.environment.get(FIELD)
     return str(kept.get("write") or "") if isinstance(kept, dict) else ""
 
 
 def waited_in_vain(run: Run) -> bool:
-    """Whether that fork was stopped because everything waited."""
+    """Whether a run is a fork that was stopped because all of its strands waited for ever."""
     return run.environment.get(FIELD) == _AT_THE_END
 
 

@@ -1,7 +1,7 @@
 """HTTP/1 framing: the body inside the bytes of a connection, as they arrive.
 
-Recorded segments are either the body (``payload``) or the connection's bytes (``wire``); readers of recordings take
-the body out of the latter here.
+Recorded segments are either the body (``payload``) or the connection's bytes (``wire``); readers of recordings use this
+module to get the body out of the connection's bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Unframer:
                 self._line = b""
                 at = newline + 1
                 if size <= 0:
-                    self._left = 2  # the trailer, of no interest
+                    self._left = 2  # the trailer is ignored
                     return
                 self._left = size + 2
                 continue
@@ -75,7 +75,7 @@ class Unframer:
             end = self._line.find(b"\r\n\r\n")
             if end < 0:
                 self._line = self._line if len(self._line) < _LONGEST_LINE else b""
-                return b""  # no head yet: nothing of the body either
+                return b""  # the head is not complete, so there is no body yet
             head, rest = self._line[: end + 4], self._line[end + 4 :]
             self._line = b""
             if head[:7] != b"HTTP/1." or head[9:10] != b"1" or head[9:12] == b"101":
@@ -100,7 +100,7 @@ def _size(line: bytes) -> int:
 
 
 def unframed(head: Mapping[str, Json], data: bytes) -> bytes:
-    """The body (before content decoding) of recorded segments, whichever their framing.
+    """The body (before content decoding) of recorded segments in either framing.
 
     Args:
         head: Head of the stream (``facts.call.Stream.head``).
@@ -112,7 +112,8 @@ def unframed(head: Mapping[str, Json], data: bytes) -> bytes:
 
 
 def header(head: Mapping[str, Json], name: str) -> str:
-    """The first header of that (lower-case) name in a call's or stream's head; empty when there is none."""
+    """The value of the first header with a name (in lower case) in the head of a call or stream; empty when there is
+    none."""
     for pair in head.get("headers") or ():
         if str(pair[0]).lower() == name:
             return str(pair[1])

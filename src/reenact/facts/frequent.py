@@ -1,4 +1,4 @@
-"""Sums for a metric whose labels are few: those of the most frequent names by their names, the rest together."""
+"""Sums for a metric with few labels: the most frequent names have their own sums, all others have one together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from reenact.facts.features import MOST_NAMED, OTHER
 
 _KEPT: Final = 100
-"""How many times more names are counted than are named; the rarest of more are forgotten, and begin again."""
+"""How many times more names are counted than are named. Beyond that the rarest are forgotten, and start from zero."""
 
 
 class Key(NamedTuple):
@@ -25,7 +25,7 @@ class Key(NamedTuple):
 
 
 class FingerprintTally:
-    """Sums by agent and fingerprint, those of the most frequent fingerprints by their names.
+    """Sums by agent and fingerprint. Only the most frequent fingerprints have sums of their own.
 
     A run is counted once, by the name that its group has at that time. A group that becomes one of the most frequent is
     counted by its name from then on. The sum of a group that drops out is added to the rest. So no sum ever shrinks.
@@ -40,7 +40,7 @@ class FingerprintTally:
         self.sums: Counter[Key] = Counter()
 
     def add(self, found: Iterable[Key]) -> None:
-        """Count runs. Some 25 µs for one."""
+        """Count runs. It takes some 25 µs for each."""
         new = list(found)
         gone = self._groups.add(each.fingerprint for each in new)
         left = self._agents.add(each.agent for each in new)
@@ -50,7 +50,7 @@ class FingerprintTally:
         self.sums.update(map(self.place, new))
 
     def place(self, key: Key) -> Key:
-        """By which names a run is counted now."""
+        """The names under which a run is counted now."""
         return Key(
             key.agent if key.agent in self._agents.named else OTHER,
             key.fingerprint if key.fingerprint in self._groups.named else OTHER,
@@ -58,7 +58,7 @@ class FingerprintTally:
 
 
 class _FrequentNames:
-    """How often names came, and the most frequent of them."""
+    """How often each name came, and the most frequent names."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -67,7 +67,7 @@ class _FrequentNames:
 
     def add(self, names: Iterable[str]) -> frozenset[str]:
         """Count names, and name the most frequent ones; among equally frequent ones, those that are named already win.
-        Gives those that are not named any more."""
+        Returns the names that are not among them any more."""
         new = Counter(names)
         self._counts.update(new)
         counts, before = self._counts, frozenset(self.named)
@@ -81,7 +81,7 @@ class _FrequentNames:
         return before - frozenset(ranked)
 
     def _forget(self) -> None:
-        """Keep no more names than is reasonable: a process may meet new ones for years."""
+        """Forget the rarest names, because a process may meet new names for years."""
         if len(self._counts) > _KEPT * self._most:
             kept = self._counts.most_common(_KEPT * self._most // 2)
             self._counts = Counter(dict(kept) | {each: self._counts[each] for each in self.named})

@@ -1,4 +1,4 @@
-"""Growing lists: parts of a state that are declared to grow only, looked at from their old end on.
+"""Growing lists: parts of a state that are declared to grow only, of which only the new entries are read.
 
 A look at such a list takes the entries after the known ones, and compares the last known one again. Its cost does not
 depend on the length of the list. A **proof** shows that the old entries are unchanged: it reads all of them whenever
@@ -24,10 +24,10 @@ from reenact.facts.encoding import encode_part, encode_plain, fingerprint_of
 from reenact.facts.interruptions import let_through
 
 LEAST = 16
-"""Entries from which on a list is looked at from its old end; below, it is looked at whole."""
+"""The number of entries from which on only the new entries of a list are read. A shorter list is read whole."""
 
 NOTE = "grown."
-"""Before the number of a list: the note of a run that says how far it is proven."""
+"""The beginning of the name of a note that says how far a list is proven. The number of the list follows."""
 
 _MARK = "grown "
 _RUN = 64
@@ -35,9 +35,9 @@ _RUN = 64
 _SIZE = 16
 _UNKNOWN = bytes(_SIZE)
 _KEPT = 8
-"""Lists of one name that are known at a time."""
+"""The most lists of one name that are known at a time."""
 _MOST_BEGUN = 64
-"""Lists of one name that are begun in a run: behind them lists are recorded whole."""
+"""The most lists of one name that are begun in a run. Further lists are recorded whole."""
 
 
 class NewEntries(bytes):
@@ -45,8 +45,8 @@ class NewEntries(bytes):
 
     Attributes:
         number: The number of the list in its run.
-        look: The number of looks at it.
-        start, end: The number of entries before these, and with them.
+        look: The number of looks at the list, with this one.
+        start, end: The number of entries before the new ones, and the number with the new ones.
     """
 
     number: int
@@ -56,20 +56,20 @@ class NewEntries(bytes):
 
     @property
     def lead(self) -> bytes:
-        """The byte before them in the list: a bracket, or a comma; empty where there are none."""
+        """The byte before the new entries in the list: a bracket, or a comma; empty where there are no new entries."""
         if not self.start:
             return b"["
         return b"," if self else b""
 
     def holding(self, new: bytes) -> NewEntries:
-        """The same with other bytes for the entries."""
+        """The same look with other bytes for the entries."""
         found = NewEntries(new)
         found.number, found.look, found.start, found.end = self.number, self.look, self.start, self.end
         return found
 
 
 def is_grown(body: object) -> TypeGuard[NewEntries]:
-    """Whether the object in the place of a list's bytes is its new entries."""
+    """Whether the object in the place of a list's bytes has only its new entries."""
     return type(body) is NewEntries
 
 
@@ -78,9 +78,9 @@ class GrowthProof(NamedTuple):
 
     Attributes:
         number: The number of the list.
-        look: The last look whose entries, and all before, are proven.
+        look: The last proven look: all entries known then are proven.
         wrong: A text that says that the list does not only grow, to be followed by the place; empty if it only grows.
-        place: The place where that was found.
+        place: The place where the fault was found.
     """
 
     number: int
@@ -93,7 +93,7 @@ class _Entry(NamedTuple):
     """An entry at the time of a look.
 
     Attributes:
-        text: Its text in the bytes of its list.
+        text: Its JSON text in the bytes of its list.
         opaque: Names of the types in it that could not be stored.
         fingerprint: The identity of plain data; empty for other values.
     """
@@ -112,11 +112,12 @@ class _List:
         digests: The digest of each entry's encoding.
         runs: The digest of each run of entries, over the fingerprints of all of them; none for a run with an entry that
             is not plain.
-        run: The hash of the run that is not complete; None where not all in it is plain.
+        run: The hash of the run that is not complete; None where an entry in it is not plain.
         looks: The number of looks.
         proven: The number of proven looks.
         least: The number of entries at the last proof.
-        counts, places: How many entries it had at each look since then, and where that was; the first is the proof.
+        counts, places: The number of entries at each look since the last proof, and the place of the look. The first
+            look is the proof.
         opaque: Names of types in it that could not be stored.
     """
 
@@ -144,11 +145,11 @@ class _List:
         return len(self.digests) // _SIZE
 
     def digest(self, at: int) -> bytes:
-        """Of an entry."""
+        """The digest of the entry at a place."""
         return bytes(self.digests[at * _SIZE : (at + 1) * _SIZE])
 
     def add(self, entry: _Entry) -> None:
-        """Know one entry more."""
+        """Add an entry to the known ones."""
         if not entry.fingerprint:
             self.run = None
         elif self.run is not None:
@@ -160,7 +161,7 @@ class _List:
         self.opaque.update(dict.fromkeys(entry.opaque))
 
     def differs(self, held: list[object], name: str) -> int | None:
-        """The first entry that has changed; None where all that are known are."""
+        """The first known entry that has changed; None where all are unchanged."""
         for run in range(len(self.runs) // _SIZE):
             first = run * _RUN
             known = self.runs[run * _SIZE : (run + 1) * _SIZE]
@@ -177,29 +178,30 @@ class _List:
         return None
 
     def proved(self, place: str) -> None:
-        """All known entries are unchanged."""
+        """Note that all known entries are unchanged."""
         self.proven = self.looks
         self.least = self.count
         self.counts = array("q", [self.count])
         self.places = [place]
 
     def looked(self, place: str) -> None:
-        """A look has taken place, at which all known entries were there."""
+        """Note a look that found all known entries."""
         self.looks += 1
         self.counts.append(self.count)
         self.places.append(place)
 
 
 class _Wrong(Exception):
-    """A list does not only grow: its first entry that has changed."""
+    """A list does not only grow. The argument is the first entry that has changed."""
 
 
 class Growth:
     """The growing lists of one run. Any thread may look.
 
     Args:
-        told: Told of each proof.
-        cleaned: Returns another value once a known value must not appear again: then lists begin again.
+        told: Called with each proof.
+        cleaned: Returns another value after a known value has become one that must not appear again. Lists then begin
+            again.
     """
 
     def __init__(self, told: Callable[[GrowthProof], None], cleaned: Callable[[], bytes] = bytes) -> None:
@@ -214,11 +216,11 @@ class Growth:
         self._stale = False
 
     def restart(self) -> None:
-        """The recording of the lists cannot be continued: the next look at each covers all of it."""
+        """Start the recording of all lists again: the next look at each list covers all of its entries."""
         self._stale = True
 
     def held(self, number: int) -> list[Any] | None:
-        """The list of a number; None where it is known no more."""
+        """The list with a number; None if the list is not known any more."""
         with self._lock:
             every = [each for lists in self._lists.values() for each in lists]
         return next((each.held for each in every if each.number == number), None)
@@ -226,8 +228,8 @@ class Growth:
     def look(
         self, name: str, held: list[object], state: object, place: str
     ) -> tuple[NewEntries, tuple[str, ...]] | None:
-        """A look at a list: its new entries, and the types in it that could not be stored. None: it is to be recorded
-        whole.
+        """A look at a list: its new entries, and the types in it that could not be stored. None if the list must be
+        recorded whole.
 
         Args:
             name: Its name in the state.
@@ -251,7 +253,7 @@ class Growth:
                 return None
 
     def finish(self, place: str) -> None:
-        """Prove all lists, because nothing more comes."""
+        """Prove all lists at the end of the run."""
         with self._lock:
             for name in list(self._lists):
                 self._settle(name, place)
@@ -296,7 +298,7 @@ class Growth:
         return found, tuple(known.opaque)
 
     def _known(self, name: str, held: list[object], state: object, place: str) -> _List | None:
-        """The known list that this one continues; None where it begins."""
+        """The known list that this one continues; None for a new list."""
         lists = self._lists.get(name, [])
         for each in reversed(lists):
             if each.held is held:
@@ -334,7 +336,7 @@ class Growth:
         return lists[-1]
 
     def _give_up(self, name: str, place: str) -> None:
-        """Lists of a name are recorded whole from here on."""
+        """Record all further lists of a name whole."""
         self._whole.add(name)
         self._settle(name, place)
 
@@ -361,7 +363,7 @@ class Growth:
             self._lists[name].remove(known)
         first = known.differs(held.copy(), name)
         at = at if first is None else first
-        since = bisect_right(known.counts, at)  # the look that took it in, or the last proof
+        since = bisect_right(known.counts, at)  # the look that first read the entry, or the last proof
         before = known.places[min(since, len(known.places) - 1)] if known.places else place
         what = "is gone" if at >= len(held) else "changed"
         wrong = f"{name}[{at}] {what} after {before}, though {name} was declared to grow only: found"
@@ -370,13 +372,14 @@ class Growth:
 
 
 def mark_of(slots: Mapping[str, bytes]) -> str:
-    """The note on a state with growing lists: list and look of each, by its place; empty without any."""
+    """The note on a state with growing lists. It has the number and look of each list by its place; empty without
+    lists."""
     found = [f"{n}={each.number}:{each.look}" for n, each in enumerate(slots.values()) if is_grown(each)]
     return _MARK + ",".join(found) if found else ""
 
 
 def marked(note: str) -> dict[int, tuple[int, int]]:
-    """The lists and looks that ``mark_of`` has noted, by place, among other notes, one a line."""
+    """The lists and looks by place that ``mark_of`` has written into a note. Lines of other notes are ignored."""
     for line in note.splitlines():
         if line.startswith(_MARK):
             pairs = (each.partition("=") for each in line[len(_MARK) :].split(","))
@@ -393,8 +396,8 @@ def unproven(note: str, proofs: Mapping[str, object]) -> tuple[int, ...]:
     """Places of the parts of a state that are not proven.
 
     Args:
-        note: The note that is kept with it.
-        proofs: The notes of its run, by name.
+        note: The note that is kept with the state.
+        proofs: The notes of the state's run, by name.
     """
     return tuple(n for n, (number, look) in marked(note).items() if look > _proven(proofs.get(f"{NOTE}{number}")))
 
@@ -405,7 +408,7 @@ def _proven(value: object) -> int:
 
 
 def _entry(item: object, name: str) -> _Entry:
-    """A look at an entry.
+    """An entry as it is now.
 
     Raises:
         ValueError: The encoding depends on the values around it.
@@ -420,7 +423,7 @@ def _entry(item: object, name: str) -> _Entry:
 
 
 def _digest_of(run: list[object]) -> bytes:
-    """The digest of plain entries together; for other entries, a digest that matches no other."""
+    """The common digest of some plain entries; for other entries, a digest that matches no other."""
     try:
         return _digest(fingerprint_of(run))
     except ValueError:

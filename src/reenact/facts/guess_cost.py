@@ -1,7 +1,7 @@
 """Guessing: the number of tries to guess a value, in bits, estimated from its characters.
 
 The number of tries for a random value follows from its alphabet and its length. Words, names, years and versions take
-far fewer, so a piece that reads like one counts little, at any length.
+far fewer, so a piece that reads like one of these counts little, at any length.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from math import log2
 from reenact.facts.lazy_regex import lazy_regex
 
 SOUGHT_BITS = 30.0
-"""A value that takes fewer is no secret worth looking for: a word, a mode, a version stands in a text by chance."""
+"""A value that takes fewer bits is not searched for elsewhere: a word, a mode or a version is in a text by chance."""
 LISTED_BITS = 64.0
-"""A value that takes fewer can be found from its digest by trying, so its digest is never kept."""
+"""A value that takes fewer bits can be found from its digest by trying, so its digest is never kept."""
 SHORTEST = 8
 
 _LONGEST = 4096
@@ -28,13 +28,13 @@ _CLASSES = ((lazy_regex(rb"[a-z]"), 26), (lazy_regex(rb"[A-Z]"), 26), (lazy_rege
 
 
 def bits(value: bytes) -> float:
-    """About how many bits have to be guessed to have this value; a rough, low figure.
+    """About how many bits must be guessed to find a value; a rough, low figure.
 
     Args:
         value: Only its first 4 KiB count.
     """
     value = value[:_LONGEST]
-    if len(set(value)) < 5:  # the same few characters again and again
+    if len(set(value)) < 5:  # it repeats the same few characters
         return 0.0
     if _HEX.match(value):
         return 4.0 * (len(value) - value.count(b"-"))
@@ -43,7 +43,7 @@ def bits(value: bytes) -> float:
 
 
 def _bits_of(piece: bytes, each: float) -> float:
-    """The bits of a piece without punctuation, in an alphabet of which a character has ``each``."""
+    """The bits of a piece without punctuation, if each character of its alphabet has ``each`` bits."""
     if piece.isdigit() and len(piece) <= _LONGEST_NUMBER:
         return _NUMBER_BITS
     if _READABLE.fullmatch(piece) and _reads(piece):
@@ -61,7 +61,7 @@ def _reads(letters: bytes) -> bool:
 
 
 def is_sought(value: bytes) -> bool:
-    """Whether a value that was removed once is removed at all other places too."""
+    """Whether a value that was removed once must be removed at all other places too."""
     return len(value) >= SHORTEST and bits(value) >= SOUGHT_BITS
 
 

@@ -1,4 +1,4 @@
-"""Calls on a resource that another call began and that lasts: a process, a websocket, an RPC under way.
+"""Calls on a lasting resource that another call began: a process, a websocket, an RPC under way.
 
 Such a call names its resource by the number of the event that began it. (MCP sessions have their own way, see
 ``connections``.)
@@ -16,7 +16,7 @@ _LOOKS: Final = ("state", "information")
 
 
 def handle_of(call: Call) -> int | None:
-    """The event that began the resource of a call; None for a call that stands by itself."""
+    """The event that began the resource of a call; None for a call on no resource."""
     if call.observed or not (call.kind in _KINDS or call.rule.partition("/")[0] == _RPC):
         return None
     of = call.head.get("of")
@@ -24,7 +24,7 @@ def handle_of(call: Call) -> int | None:
 
 
 def begins_rpc(call: Call) -> bool:
-    """Whether a call begins an RPC, whose answers are its own."""
+    """Whether a call begins an RPC. The answers of the RPC belong to this call."""
     return call.kind is Kind.HTTP and call.head.get("transport") == _RPC and call.rule.partition("/")[0] != _RPC
 
 
@@ -34,11 +34,11 @@ def waits_for_message(call: Call) -> bool:
 
 
 def only_looks(call: Call) -> bool:
-    """Whether a call only looks whether a websocket is open."""
+    """Whether a call only checks whether a websocket is open."""
     return call.kind is Kind.WEBSOCKET and call.name.partition(" ")[0] in _LOOKS
 
 
 def says_something(call: Call) -> bool:
-    """Whether a call on a handle sends or learns something as soon as it is made, beyond that the handle exists.
+    """Whether a call on a handle, as soon as it is made, sends something or learns more than that the handle exists.
     Waiting for a message of a websocket learns nothing before the message is there."""
     return not (waits_for_message(call) or only_looks(call))

@@ -1,7 +1,7 @@
 """How each HTTP transport with a seam sends a request and returns a response, by the transport's name in its calls.
 
-A fork that changes a request or makes an answer up asks for it. A transport without a row is recorded and replayed, but
-a fork refuses both rewriting and made-up answers there.
+A fork that changes a request, or makes up an answer, looks its transport up here. A transport without a row is recorded
+and replayed, but a fork refuses both rewriting and made-up answers there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Transport:
     Attributes:
         framing: The form of its recorded segments: ``payload``, the body alone, or ``wire``, the bytes of the
             connection with the head.
-        sends_another: Whether it can send the result of ``Live.sends`` in place of the agent's request.
-        chooses_host: Whether it can send a request to another host, because it chooses its connection below the seam or
-            can take another one. A connection of ``http.client`` has a fixed host.
+        sends_another: Whether the transport can send the result of ``Live.sends`` in place of the agent's request.
+        chooses_host: Whether the transport can send a request to another host, because it chooses its connection below
+            the seam or can use another connection. A connection of ``http.client`` has a fixed host.
     """
 
     framing: str
@@ -41,5 +41,5 @@ TRANSPORTS: Final[Mapping[str, Transport]] = {
 
 
 def transport_of(call: Call) -> Transport | None:
-    """The transport that a call goes by; None where it has no row."""
+    """The transport of a call; None where the transport has no row."""
     return TRANSPORTS.get(str(call.head.get("transport")))

@@ -1,7 +1,7 @@
 """Run ids: sortable by time, short to type by their tail.
 
-An id is ten characters of milliseconds since the epoch and eight of entropy, both in lower-case Crockford base 32
-(no i, l, o, u), joined by nothing: it sorts by time, and its *tail* (the last eight) is what people see and type.
+An id is ten characters of milliseconds since the epoch and eight of entropy, both in lower-case Crockford base 32 (no
+i, l, o, u), without a separator. Ids sort by time. People see and type the *tail* of an id, its last eight characters.
 A reference may be a prefix of the whole id or of the tail.
 """
 

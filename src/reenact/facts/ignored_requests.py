@@ -11,13 +11,13 @@ _PATTERN = lazy_regex(r"(?:([A-Z]+) )?((?:/|\*)\S*)")
 
 
 def unrecorded(patterns: Iterable[str]) -> Callable[[str, str], bool]:
-    """Whether a request is one of those, by its method and its path.
+    """A function of a request's method and path that tells whether one of the patterns matches them.
 
     Args:
         patterns: ``PATH`` or ``METHOD PATH``, as ``reenact ls`` shows a request; ``*`` stands for any text.
 
     Raises:
-        ValueError: One that is no such pattern.
+        ValueError: A text is no such pattern.
     """
     parts = []
     for pattern in patterns:

@@ -1,7 +1,7 @@
 """Imported runs: made from another tool's file, which has neither the program nor the order of its calls.
 
-Such a run holds HTTP exchanges and nothing else: no command, no lanes, no deliveries, no clock, no output. Everything
-that judges or replays a run asks here.
+Such a run holds HTTP exchanges and nothing else: no command, no lanes, no deliveries, no clock, no output. All code
+that judges or replays a run uses these functions.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ IMPORT: Final = "import"
 """``Entry.kind`` of a run that was imported; ``Entry.target`` names the format."""
 
 ORDER: Final = "unknown"
-"""``Run.capture["order"]`` of such a run."""
+"""``Run.capture["order"]`` of an imported run."""
 
 NOTE: Final = "import"
 """The key for the origin of an imported run, in its capture and as evidence: ``format``, ``file``, ``sha256``,
 ``exchanges``, ``times`` (whether the file knew when things happened), ``remarks``."""
 
 UNPROVEN: Final = "order not known: the run was imported"
-"""The words of a verdict for the order of such a run."""
+"""The words of a verdict for the order of an imported run."""
 
 
 def is_imported(run: Run) -> bool:
@@ -30,7 +30,7 @@ def is_imported(run: Run) -> bool:
 
 
 def remarks(run: Run) -> tuple[str, ...]:
-    """The differences between the kept data and the wire, for the reader of a verdict on the run."""
+    """The differences between the kept data and the bytes on the wire, for people who read a verdict on the run."""
     said = (run.capture.get(NOTE) or {}).get("remarks") if is_imported(run) else None
     return tuple(f"imported: {remark} ({count})" for remark, count in said.items()) if isinstance(said, dict) else ()
 

@@ -1,7 +1,6 @@
-"""Insides: the calls of a run that were answered as a whole, so that the calls inside them are unknown there.
-
-A replay answers a tool without running it. The work of the tool when it was recorded (its exchanges, its models) has no
-event in such a run; that does not mean that it was lost.
+"""Insides: the calls of a run that were answered as a whole, so that the calls inside them are unknown in that run. A
+replay answers a tool without running it. So the replay has no events for the exchanges and model calls of the tool.
+They are not lost, because the recording has them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run, Totals
 
 ANSWERED: Final = "answered_whole"
-"""Note of a fork on a call that it answered from a recording in which something happens inside that call, or may."""
+"""The note of a fork on a call that it answered from a recording, if something happens inside the call there, or
+may."""
 
 RAN: Final = "ran_through"
 """The note of a kept replay on a call whose own code it ran: inside such a call, a missing event means that no call was
@@ -27,10 +27,10 @@ def holds_unseen(event: Event) -> bool:
 
 
 def is_whole(run: Run, event: Event) -> bool:
-    """Whether a call of ``run`` was answered as a whole. A call with events inside was not, in any case. Forks from
-    before ``ANSWERED`` was noted know it only for their frozen prefix.
+    """Whether a call of ``run`` was answered as a whole. Ask this only about a call without events inside: a call with
+    such events was not answered as a whole.
 
-    Forks that were made before ``ANSWERED`` was noted know it of their frozen prefix only.
+    For forks that were made before ``ANSWERED`` was noted, this is known only in their frozen prefix.
     """
     if not holds_unseen(event):
         return False
@@ -42,7 +42,7 @@ def is_whole(run: Run, event: Event) -> bool:
 
 
 def summed(events: Iterable[Event]) -> Totals:
-    """The sums of some events for the totals of their run, as its recorder counts."""
+    """The totals over some events, counted as the recorder counts the totals of a run."""
     count = models = tools = tokens_in = tokens_out = 0
     for event in events:
         reading = event.attributes.get("reading") if event.call.kind is Kind.HTTP else None

@@ -1,4 +1,4 @@
-"""Columns: many integers in the least width that holds them all, read and written in one go.
+"""Columns: many integers in the least width that holds them all, read and written at once.
 
 A column is one byte, the width (1, 2, 4 or 8), and then the integers, signed and little-endian.
 """
@@ -12,7 +12,8 @@ from itertools import accumulate
 from operator import sub
 
 _EMPTY = {1: array("b"), 2: array("h"), 4: array("i"), 8: array("q")}
-"""Copied and filled: to make an array by its class is an audit event, for which every hook in the process is called."""
+"""Empty arrays to copy and fill. Calling the class ``array`` would be an audit event, and run every hook in the
+process."""
 _SWAPPED = sys.byteorder == "big"
 
 
@@ -51,9 +52,9 @@ def read(data: bytes, at: int, count: int) -> tuple[array[int], int]:
 
 
 def steps(values: Sequence[int]) -> list[int]:
-    """Each value as the difference from the one before; the first from zero."""
+    """The difference of each value from the one before; for the first value, from zero."""
     return list(map(sub, values, (0, *values)))
 
 
 sums = accumulate
-"""The values that ``steps`` was made of."""
+"""The values whose differences ``steps`` gave."""

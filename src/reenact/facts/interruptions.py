@@ -1,7 +1,8 @@
-"""Telling a fault of the recorder from an exception that a signal handler of the program raised inside it.
+"""The distinction between a fault of the recorder and an exception that a signal handler of the program raised inside
+it.
 
 A program may bound a call by ``signal.alarm`` and a handler that raises. The handler can run while our code runs;
-swallowing its exception as a fault of ours would take the program's time-out away.
+if we swallowed its exception as a fault of ours, the program would lose its time-out.
 """
 
 from __future__ import annotations
@@ -21,18 +22,17 @@ def by_signal_handler(error: BaseException) -> bool:
 
 
 def let_through(error: BaseException) -> None:
-    """Raise ``error`` again where one of the program's signal handlers raised it: it is for the program, not for us.
+    """Raise ``error`` again if one of the program's signal handlers raised it, because the program must handle it.
 
-    The first line of every handler of our own errors in the agent's thread. About 5 µs.
+    Call this first in every handler of our own errors in the agent's thread. About 5 µs.
     """
     if by_signal_handler(error):
         raise error
 
 
 def signal_behind(error: BaseException) -> int | None:
-    """The signal whose handler has raised ``error``; None: it was raised by none.
-
-    About 5 µs: it is asked at the end of each stream, which is an exception too.
+    """The signal whose handler raised ``error``; None if no handler did. It takes about 5 µs, because each stream ends
+    by an exception that is checked here.
     """
     codes = _handlers()
     trace = error.__traceback__ if codes else None
@@ -48,7 +48,7 @@ def _handlers() -> dict[CodeType, int]:
     for number in _NUMBERS:
         found = _signal.getsignal(number)
         if type(found) is int or found is signal.default_int_handler:
-            continue  # nearly all: the others' wrapper makes a member of an enumeration of each number
+            continue  # nearly all; signal.getsignal would make an enumeration member of each number
         handler = signal.getsignal(number)
         code = getattr(getattr(handler, "func", handler), "__code__", None)
         if isinstance(code, CodeType):

@@ -1,6 +1,7 @@
 """JSON text, written by one shared encoder, and read without the checks that ``json.loads`` makes for other input.
 
-``json.JSONEncoder.encode`` makes the encoder in C again at each call, which for small data costs more than using it.
+``json.JSONEncoder.encode`` makes the encoder in C again at each call. For small data, making it costs more than using
+it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from json import encoder as _json
 from typing import Any
 
 scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the class for long, and missing in the stubs
-"""The core of ``json.loads``, in a third of its time for a small value: the value that begins at a place, and the place
-after it. For text of our own making; StopIteration where nothing begins there."""
+"""The core of ``json.loads``: gives the value that begins at a place, and the place after it. For a small value it
+takes a third of the time. Only for text that we made; raises StopIteration where no value begins."""
 
 
 def parsed(text: str) -> Any:
     """``json.loads`` for text that seldom has spaces or surrounding text.
 
     Raises:
-        ValueError: It is not JSON.
+        ValueError: The text is not JSON.
     """
     try:
         value, end = scan(text, 0)
@@ -43,7 +44,7 @@ def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[An
     comma, colon = (", ", ": ") if spaced else (",", ":")
     plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(comma, colon))
     make = getattr(_json, "c_make_encoder", None)
-    if make is None:  # an interpreter without the accelerator
+    if make is None:  # the interpreter has no accelerator in C
         return plain.encode
     escape = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
     encode = make(None, plain.default, escape, None, colon, comma, False, False, nan)

@@ -1,10 +1,11 @@
 """Keys: what makes two calls the same call, by named and versioned rules.
 
-A rule turns the head and body of a call into canonical bytes; two calls are the same when these are. For HTTP they are
-method, URL and body, never headers; for everything else what the seam put into head and body. Canonical means: JSON
-parsed and sorted with the text of its numbers kept, forms sorted, multipart boundaries made equal, request compression
-undone, declared volatile paths dropped. Every credential, and every stand-in that redaction left of one, becomes the
-constant of its class, so that neither redaction nor a placeholder at replay changes a key.
+A rule turns the head and body of a call into canonical bytes. Two calls are the same when these bytes are. For HTTP the
+bytes come from method, URL and body, never from headers. For all other calls they come from all that the seam put into
+head and body. Canonical means: JSON parsed and sorted with the text of its numbers kept, forms sorted, multipart
+boundaries made equal, request compression undone, declared volatile paths dropped. Every credential, and every stand-in
+that redaction left of one, becomes the constant of its class, so that neither redaction nor a placeholder at replay
+changes a key.
 
 A key is a keyed digest of these bytes: an index only, never the truth.
 """
@@ -33,10 +34,10 @@ Ignore = Mapping[str, str]
 """Ignore rules: name to a JSON pointer with dots (``body.metadata.trace_id``, ``body.items.*.at``, ``query.nonce``)."""
 
 VERSIONS: Mapping[str, str] = {"http": "1", "tool": "1"}
-"""Newest version of each rule that has a meaning of its own; any other name at version 1 is the general rule."""
+"""The newest version of each special rule. Any other name at version 1 is the general rule."""
 
 LARGEST = 16 << 20
-"""Bodies above this many bytes are compared as they are: parsing them would cost several times their size."""
+"""Bodies of more bytes are compared unparsed, because parsing them would take memory of several times their size."""
 
 _DEAR = 256 << 10
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -60,7 +61,7 @@ def canonical(
         ignored: Counts each application of an ignore rule, by its name.
 
     Raises:
-        UnreplayableRun: the rule is of a version this program does not know.
+        UnreplayableRun: The rule has a version that this program does not know.
 
     Cost: about 10 µs a KB of JSON.
     """
@@ -78,7 +79,7 @@ def canonical(
     elif name == "tool":
         lead = _compact({"tool": head.get("tool"), "opaque": head.get("opaque") or []})
         lead = normalise(lead) if b"~rx" in lead else lead
-    elif name == "mcp":  # the caller chooses the connection of a session: it is no part of the request
+    elif name == "mcp":  # the connection is no part of the request: the caller chooses it
         lead = normalise(_compact({field: said for field, said in head.items() if field != "over"}))
     else:
         lead = normalise(_compact(dict(head)))
@@ -89,13 +90,13 @@ def canonical(
 def canonical_body(
     body: bytes, media: str = "", ignore: Ignore = _NOTHING, ignored: Counter[str] | None = None
 ) -> bytes:
-    """The canonical bytes of a decoded body. Applied to its own result it changes nothing.
+    """The canonical bytes of a decoded body. Applied to its own result, the function changes nothing.
 
     Args:
         body: The body, its content encoding undone.
         media: Its media type with parameters; JSON is recognised without one.
         ignore: Ignore rules; those whose path begins with ``body.`` apply.
-        ignored: Counts their applications.
+        ignored: Counts each application of an ignore rule, by its name.
     """
     if not body or len(body) > LARGEST:
         return body
@@ -127,7 +128,7 @@ class Rules:
         ignore: Ignore rules in force.
         secret: Key of the digests.
         removed: The values that redaction has removed in the recording. Two calls do not differ by such a value, even
-            where it was recorded before it was known.
+            where it was recorded before it was known to be one.
     """
 
     __slots__ = ("_memo", "_removed", "_secret", "ignore", "ignored")
@@ -146,7 +147,7 @@ class Rules:
         if body == other_body and (head == other_head or plain(rule, head) == plain(rule, other_head)):
             return True
         if rule.startswith("tool/") and min(len(body), len(other_body)) > _DEAR:
-            # Mostly they differ in what redaction has left of a credential, and to parse them costs several times more.
+            # Most of them differ only by stand-ins of credentials. Parsing them would cost several times more.
             leads = [canonical(rule, each, b"") for each in (head, other_head)]
             if leads[0] == leads[1] and normalise(body) == normalise(other_body):
                 return True
@@ -172,7 +173,7 @@ class Rules:
 
     def one_name(self, recorded: str, now: str) -> bool:
         """Whether two names, or ids, are the same. A name of today has constants in the place of credentials. Older
-        recordings have stand-ins there, or the value itself if it was removed only later."""
+        recordings have stand-ins there, or the credential itself if they were made before it was removed."""
         if recorded == now:
             return True
         return ("~rx" in now or "~rx" in recorded) and self._name(recorded) == self._name(now)
@@ -202,7 +203,7 @@ def _erased(value: object, removed: RemovedDigests) -> Any:
 
 
 def plain(rule: str, head: Mapping[str, Json]) -> object:
-    """The part of a head that decides, uninterpreted: equal parts and equal bodies are the same call."""
+    """The part of a head that counts, as it is: with equal parts and equal bodies, two calls are the same."""
     if rule.startswith("http/"):
         return head.get("method"), head.get("url"), _content_type(head), _header(head, "content-encoding")
     return head
@@ -246,7 +247,8 @@ def canonical_url(url: str, ignore: Sequence[tuple[str, str]] = (), ignored: Cou
 
 
 def _sorted_pairs(query: str, ignore: Sequence[tuple[str, str]], ignored: Counter[str]) -> str:
-    """Pairs sorted by name; pairs of one name keep their order. Each escaped character has one spelling."""
+    """The pairs of a query sorted by name; pairs of one name keep their order. Each escaped character has one
+    spelling."""
     if not query:
         return ""
     dropped = {path: rule for rule, path in ignore}
@@ -291,11 +293,11 @@ class _Number(str):
 
 
 class _Pairs(list[Any]):
-    """An object, as its pairs in order."""
+    """The pairs of an object, in order."""
 
 
 class _Irregular(Exception):
-    """The fast path cannot keep this text apart from another."""
+    """The fast path cannot distinguish this text from another."""
 
 
 def _compact(value: Json) -> bytes:
@@ -303,7 +305,7 @@ def _compact(value: Json) -> bytes:
 
 
 def _canonical_piece(text: bytes) -> bytes | None:
-    """Canonical JSON; None where it takes more than the encoder."""
+    """The canonical JSON of a text; None where the fast path is not enough."""
     try:
         return _fast_json(text, {}, Counter())
     except (_Irregular, ValueError, RecursionError):
@@ -316,7 +318,7 @@ def _canonical_json(body: bytes, paths: Mapping[str, Sequence[str]], ignored: Co
         return _fast_json(body, paths, ignored)
     except RecursionError:
         return body
-    except (_Irregular, ValueError):  # also an integer of more digits than Python likes to read
+    except (_Irregular, ValueError):  # also for an integer with more digits than Python reads by default
         pass
     try:
         value = json.loads(
@@ -330,7 +332,7 @@ def _canonical_json(body: bytes, paths: Mapping[str, Sequence[str]], ignored: Co
 
 
 def _fast_json(body: bytes, paths: Mapping[str, Sequence[str]], ignored: Counter[str]) -> bytes:
-    """The work of the C scanner and encoder alone. Fractions pass through them as strings marked by a NUL."""
+    """Canonical JSON by the C scanner and encoder alone. Fractions pass through them as strings marked by a NUL."""
     if b"\\u0000" in body or (b"-0" in body and _MINUS_ZERO.search(body)):
         raise _Irregular
     value = json.loads(body, object_pairs_hook=_unique, parse_float="\0".__add__)
@@ -348,7 +350,8 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
 
 
 def _spelled(value: object) -> str:
-    """The same spelling as the fast path's, for objects that repeat a name and numbers an integer cannot keep."""
+    """The spelling of the fast path, also for objects that repeat a name and for numbers that an integer cannot
+    keep."""
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, _Pairs):

@@ -1,6 +1,6 @@
 """The replay kit: the things that a replay of one run needs, item by item, and the possible uses of the run.
 
-Only values and the verdict over them; ``triage`` makes them from a run's own events.
+This module has only the values and the verdict over them. ``triage`` makes the kits from a run's own events.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 
 UNDECORATED: Final = "undecorated_tools"
-"""The item of the tools that a model used and that run again in each replay."""
+"""The name of the item for the tools that a model used and that run again in each replay."""
 
 
 class Bucket(StrEnum):
-    """Where an item of the kit belongs."""
+    """The group of an item in the kit."""
 
     INPUT = "input"
     ENVIRONMENT = "environment"
@@ -25,10 +25,9 @@ class Bucket(StrEnum):
 
 
 class ItemState(StrEnum):
-    """How an item stands.
-
-    ``CAPTURED``: it is in the recording. ``PINNED``: it is fixed by a name or value that is in the recording (a dated
-    model, a run that holds it). ``PARTIAL``: a part of it is in the recording. ``MISSING``: it is not.
+    """The state of an item. ``CAPTURED``: it is in the recording. ``PINNED``: it is fixed by a name or value that is in
+    the recording (a dated model, a run that holds it). ``PARTIAL``: a part of it is in the recording. ``MISSING``: it
+    is not.
     """
 
     CAPTURED = "captured"
@@ -62,10 +61,10 @@ class Item:
         name: Its name, unique in the kit.
         standing: Its state.
         about: The evidence in words.
-        events: Numbers of the events it was seen in, or is missing from.
+        events: Numbers of the events in which it was seen, or from which it is missing.
         value: The evidence itself, JSON-able; None where words say it all.
         capture: How to capture it, cheapest first; empty where there is no way.
-        expected: False if no library offers it, or the program did not use it: then it does not count.
+        expected: False if no library offers it, or the program did not use it. Such an item does not count.
         stops: The uses that its absence prevents.
         fidelity: ``exact``, ``semantic`` or ``absent``, for a run that was made of a trace; empty for others.
     """
@@ -83,7 +82,7 @@ class Item:
 
     @property
     def there(self) -> bool:
-        """Whether nothing of it is lacking."""
+        """Whether no part of the item is lacking."""
         return self.standing in (ItemState.CAPTURED, ItemState.PINNED)
 
 
@@ -93,7 +92,7 @@ class Kit:
 
     Attributes:
         run: Id of the run.
-        items: Everything, bucket by bucket.
+        items: All items, bucket by bucket.
     """
 
     run: str
@@ -101,7 +100,7 @@ class Kit:
 
     @property
     def verdict(self) -> ReplayUse:
-        """The possible use of the run."""
+        """The use that the kit leaves possible for the run."""
         return verdict(self.items)
 
     @property
@@ -116,16 +115,16 @@ class Kit:
 
     @property
     def score(self) -> tuple[int, int]:
-        """How many items are there, of how many that count."""
+        """How many of the items that count are complete, and how many count."""
         return sum(item.there for item in self.counted), len(self.counted)
 
     def item(self, name: str) -> Item | None:
-        """The item of a name; None where the kit has none."""
+        """The item with a name; None where the kit has none."""
         return next((item for item in self.items if item.name == name), None)
 
 
 def verdict(items: Iterable[Item]) -> ReplayUse:
-    """The use that some items leave possible: a lack that stops the walk over the events stops the code too."""
+    """The use that the items leave possible. An absence that prevents replaying events prevents replaying code too."""
     stopped = {item.stops for item in items if not item.there}
     if Stops.EVENTS in stopped:
         return ReplayUse.COLD
@@ -135,8 +134,8 @@ def verdict(items: Iterable[Item]) -> ReplayUse:
 class Hold(StrEnum):
     """The means by which a source of chance is held fixed.
 
-    ``FROZEN``: a replay answers it from the recording. ``PINNED``: the run fixed it by a value that a live run would
-    use again. ``ACCEPTED``: nothing holds it.
+    ``FROZEN``: a replay answers reads of the source from the recording. ``PINNED``: the run fixed the source by a value
+    that a live run would use again. ``ACCEPTED``: nothing holds it.
     """
 
     FROZEN = "frozen"
@@ -150,9 +149,9 @@ class Allowance:
 
     Attributes:
         name: The source of chance.
-        replay: The state of the item in a replay: ``FROZEN``, or ``ACCEPTED`` where something of it escaped the
-            recording.
-        live: Its state when the run is made again live: ``PINNED`` or ``ACCEPTED``; None where the run has none of it.
+        replay: The state of the item in a replay: ``FROZEN``, or ``ACCEPTED`` where a part of it escaped the recording.
+        live: Its state when the run is repeated live: ``PINNED`` or ``ACCEPTED``; None where the run does not use the
+            source.
         about: The evidence in words.
         events: Numbers of the events that show it.
     """

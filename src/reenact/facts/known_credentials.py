@@ -1,8 +1,8 @@
 """Credentials known by value: the values of the environment's secret variables, which are found anywhere in a text.
 
-An agent that writes a credential into a prompt (``"my key is " + os.environ["OPENAI_API_KEY"]``) asks something else in
-a replay, where a placeholder stands in the variable. So the value of each such variable, and its placeholder, are one
-token in every text: a stand-in that names the *variable*. So two prompts with two variables stay different.
+An agent that writes a credential into a prompt (``"my key is " + os.environ["OPENAI_API_KEY"]``) makes another request
+in a replay, where the variable has a placeholder. So the value of each such variable, and its placeholder, become the
+same token in every text: a stand-in that names the *variable*. Two prompts with two variables stay different.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from reenact.facts.removed_digests import NOTHING, RemovedDigests
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted, apart, replaced
 
 RULE = "credential-values/1"
-"""The rule of this module, by name and version. A recording made without it is compared without it."""
+"""The rule of this module, by name and version. A recording that was made without this rule is compared without it."""
 
 _SHORTEST = 8
 _DIGEST = SHORTEST - len(MARK) - 2
 
 
 def placeholder(name: str) -> str:
-    """The value that a replay gives to an SDK in place of a credential; it differs for each variable. It never leaves
-    the process.
+    """The value that a replay gives to an SDK in place of a credential. Each variable has its own value, and none
+    leaves the process.
 
     Args:
         name: The variable.
@@ -43,7 +43,7 @@ def placeholder(name: str) -> str:
 
 
 def token(name: str, size: int = 0) -> bytes:
-    """The stand-in of a variable's value; the name alone decides it.
+    """The stand-in of a variable's value; it depends only on the variable's name.
 
     Args:
         name: The variable.
@@ -61,8 +61,8 @@ def _digest(name: str) -> str:
 
 
 def telling(name: str, value: str) -> bool:
-    """Whether a variable's value is found in texts: eight characters or more, letters and digits among them, so that
-    no word of a prompt is taken for it."""
+    """Whether a variable's value is searched for in texts. It must have eight characters or more, with letters and
+    digits, so that no word of a prompt is taken for the value."""
     data = value.encode("utf-8", "surrogateescape")
     if len(data) < _SHORTEST or "://" in value or value[0] in "/~" or not value.isprintable() or " " in value:
         return False
@@ -73,7 +73,7 @@ def telling(name: str, value: str) -> bool:
 
 
 def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """The variables that have the same value as an earlier one (by name), each with that earlier one."""
+    """The variables with the same value as another variable that comes earlier by name, each with that other one."""
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for name in sorted(names):
@@ -84,12 +84,12 @@ def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[st
 
 
 class KnownCredentials:
-    """The credentials of a run that are known beside the usual names and shapes: values of variables, and further
-    names.
+    """The credentials of a run that are known in addition to the usual names and shapes: values of variables, and
+    further names.
 
     Args:
         environment: The environment with the values.
-        names: The variables; those that are not set, or whose value is not telling, are left out.
+        names: The variables; variables that are not set, or whose value could be a common word, are left out.
         same: Variables with the value of another one (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
         listed: The values that were removed in the run, or in one before it, by digest.
@@ -117,20 +117,20 @@ class KnownCredentials:
 
     @property
     def told(self) -> bytes:
-        """All that it knows, in one line: objects with equal lines know the same values. It holds credentials; empty
-        where nothing is known."""
+        """All known values in one line, which is empty where nothing is known. Objects with equal lines know the same
+        values. The line contains credentials."""
         if not (self._values or self._fields or self.listed):
             return b""
         return repr((self._values, self._fields, self.listed.told)).encode()
 
     def with_listed(self, listed: RemovedDigests) -> KnownCredentials:
-        """The same, together with the values that were removed from the run that this one continues."""
+        """These credentials, together with the values that were removed from the run that this one continues."""
         more = KnownCredentials({}, (), listed=listed)
         more._fields, more._values = self._fields, self._values
         return more
 
     def spans(self, data: bytes) -> list[CredentialSpan]:
-        """Where the values stand, in order, never overlapping. One search of memory for each value."""
+        """Where the values stand, in order, never overlapping. Each value takes one search of the text."""
         found: list[CredentialSpan] = []
         for value in self._values:
             at = data.find(value)
@@ -145,7 +145,8 @@ class KnownCredentials:
         return token(self._values.get(value, ""), len(value) if fit else 0)
 
     def holds(self, value: bytes) -> bool:
-        """Whether a value is exactly a variable's: it is found anywhere, and needs no list."""
+        """Whether a value is exactly that of a variable. Such a value is found anywhere, so it need not be in a
+        list."""
         return value in self._values
 
     def field(self, name: str) -> bool:
@@ -168,12 +169,12 @@ class KnownCredentials:
             return data
 
     def within(self, data: bytes) -> list[CredentialSpan]:
-        """The places of the values, and of those of further names, in a decoded text."""
+        """The places of the known values, and of the values of further names, in a decoded text."""
         return [*self._named(data), *self._valued(data)]
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
-        """The findings of shapes and names in ``data``, and the known values. Of two overlapping spans the longer
-        stays; of two equal ones, the span of a variable."""
+        """The spans of shapes and names in ``data``, together with those of the known values. Of two overlapping spans
+        the longer stays; of two equal ones, the span of a variable."""
         fields, known = self._named(data), self._valued(data)
         found = spotted(data)
         return apart([*fields, *found, *known]) if fields or known else found
@@ -186,4 +187,4 @@ class KnownCredentials:
 
 
 NONE = KnownCredentials({}, ())
-"""Knows no value."""
+"""The object that knows no value."""

@@ -1,8 +1,7 @@
-"""Large values: long text and bytes of the program, written as data piece by piece, so that there is never a second
-copy.
+"""Large values: long text and bytes of the program, written as data piece by piece, so that no second copy is made.
 
-Text and bytes are immutable, so the recorder may hold the program's own object until it is written. A value that is too
-long for a recording is kept as size and digest.
+Text and bytes are immutable, so the recorder may hold the program's own object until it is written. Of a value that is
+too long for a recording, only size and digest are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LARGE = 8 << 20
 """Characters or bytes from which on a value is written in pieces."""
 
 _PIECE = 3 << 18
-"""Characters or bytes of a piece: a multiple of three, so that base64 has no end in between."""
+"""Characters or bytes of a piece: a multiple of three, so that base64 has no padding between pieces."""
 
 
 class Large:
@@ -32,11 +31,11 @@ class Large:
     Its parts are its content: for bytes the bytes themselves, and not their base64.
 
     Args:
-        value: Exactly ``str`` or ``bytes``; of another value its bytes as data, in pieces.
+        value: Exactly ``str`` or ``bytes``; for any other value, the pieces of its encoding.
 
     Attributes:
         value: As given.
-        least: Bytes that it takes at least, without a look at it.
+        least: A lower bound of its bytes as data, known without reading it.
     """
 
     __slots__ = ("_patches", "_size", "least", "value")
@@ -51,13 +50,13 @@ class Large:
         self._patches: Mapping[int, bytes] = {}
 
     def __len__(self) -> int:
-        """Bytes that it takes; text is gone through for it, once."""
+        """The number of its bytes as data. To count them, text is read once."""
         if self._size < 0:
             self._size = sum(map(len, self.pieces()))
         return self._size
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes, about a megabyte at a time, always cut at the same places."""
+        """Its bytes as data, in pieces of about a megabyte, always cut at the same places."""
         tag = self._tag()
         return _tagged(tag, self.parts()) if tag else self.parts()
 
@@ -67,7 +66,7 @@ class Large:
         return (patches.get(n, part) for n, part in enumerate(self._unpatched())) if patches else self._unpatched()
 
     def patched(self, patches: Mapping[int, bytes]) -> Large:
-        """The same with other bytes in the place of some parts, as many as these have."""
+        """The same value with other bytes in the place of some parts, as many as those parts have."""
         found = Large(self.value)
         found._size, found._patches = self._size, patches
         return found
@@ -77,7 +76,7 @@ class Large:
         return b"".join(self.pieces())
 
     def _tag(self) -> str:
-        """How base64 is marked; empty where none of it is."""
+        """The tag that marks base64; empty where the value is not written in base64."""
         value = self.value
         if not isinstance(value, str):
             return "bytes" if isinstance(value, bytes) else ""
@@ -99,7 +98,7 @@ class Withheld:
     Args:
         size: Its bytes, as data.
         digest: Its digest, in hexadecimal digits; empty if it has yet to be computed from ``source``.
-        source: Itself, until its digest is made.
+        source: The value itself, until its digest is made.
     """
 
     __slots__ = ("digest", "size", "source")
@@ -122,17 +121,17 @@ class Withheld:
         return self.size
 
     def pieces(self) -> Iterator[bytes]:
-        """The pieces, over which the digest is made."""
+        """The pieces from which the digest is made."""
         return iter((self.source,)) if isinstance(self.source, bytes) else self.source.pieces()
 
 
 def is_large(body: object) -> TypeGuard[Large]:
-    """Whether the object in the place of a value's bytes is written in pieces."""
+    """Whether the object that represents a value's bytes is written in pieces."""
     return type(body) is Large
 
 
 def is_withheld(body: object) -> TypeGuard[Withheld]:
-    """Whether the object in the place of a value's bytes is not kept."""
+    """Whether the object that represents a value's bytes is one that is not kept."""
     return type(body) is Withheld
 
 

@@ -8,8 +8,9 @@ A type checker reads the import, the interpreter makes the name::
         forget = late("reenact.store.run_removal", "forget")
 
 So a command that shows ten runs does not load the code that removes one. ``tests/project/test_late.py`` checks that
-both branches name the same object, and that late names follow the direction of imports. In the process of an agent
-nothing is late that a recording may need: there a program may have taken away files, descriptors or rights.
+both branches name the same object, and that late names follow the direction of imports. A name that a recording may
+need in the process of an agent is never late, because the program may have removed files, closed descriptors or given
+up rights.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["late"]
 
 
 class _Late:
-    """Stands for a function, a class or a module until it is used."""
+    """The object that takes the place of a function, a class or a module until its first use."""
 
     __slots__ = ("_found", "_module", "_name")
 
@@ -45,7 +46,7 @@ class _Late:
         return getattr(self._load(), name)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        """Of a class whose module is not loaded there is no instance."""
+        """False if the module of the class is not loaded, because the class then has no instance."""
         return self._module in sys.modules and isinstance(instance, self._load())
 
     def __repr__(self) -> str:

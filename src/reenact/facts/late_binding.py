@@ -1,5 +1,5 @@
-"""Late binding: a method of a fact that a floor above implements. The implementation is set from above, so that facts
-import nothing.
+"""Late binding: a method of a fact that a package above the facts implements. The implementation is set from above, so
+that facts import nothing.
 
 A run has a ``timeline()``. Timelines read stores, which facts must not import. The facade ``reenact`` binds it when the
 first public name is used, without loading its target.
@@ -16,7 +16,7 @@ _behind: dict[str, Callable[..., Any]] = {}
 
 
 def provide(name: str, opener: Callable[..., Any]) -> None:
-    """Set the target of a name. Again: the last one counts."""
+    """Set the target of a name. The last target counts."""
     _behind[name] = opener
 
 

@@ -1,13 +1,14 @@
-"""Dataclasses that cost little to define: the same decorator, and its work is done when it is first needed.
+"""Dataclasses that cost little to define: the same decorator, but its work is done only when first needed.
 
 ``dataclasses`` writes six methods for a class as text and compiles each: two thirds of a millisecond below Python 3.13,
 and a process defines fifty to seventy classes before it does anything. Here only the constructor is written, when the
 first instance is made; all classes share the other methods. ``dataclasses`` itself accepts these classes: it gets the
 description of a class on its first look.
 
-A type checker takes each name for that of ``dataclasses``. It has only the features that this package uses, so each
-class has slots. Slots that a class declares itself are no fields and no part of its value. The constructor of a frozen
-class sets its fields by the descriptors of its slots, in half the time of ``object.__setattr__``.
+A type checker takes each name for the name of ``dataclasses``. The decorator has only the features that this package
+uses, so each class has slots. Slots that a class declares itself are no fields and no part of its value. The
+constructor of a frozen class sets its fields by the descriptors of its slots, in half the time of
+``object.__setattr__``.
 """
 
 from __future__ import annotations
@@ -51,10 +52,9 @@ _unwritten: list[_Constructor] = []
 
 
 def complete() -> None:
-    """Compile every constructor that is not compiled yet.
-
-    For a process that runs a user's program: the compilation of a constructor is an event for the program's audit
-    hooks, and needs stack that the program may have used up.
+    """Compile every constructor that is not compiled yet. A process calls this before it runs a user's program:
+    compiling a constructor is an event for the program's audit hooks, and needs stack that the program may have used
+    up.
     """
     while _unwritten:
         each = _unwritten.pop()
@@ -144,7 +144,7 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 def _equal(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    # A type checker takes the class for `object` from here on.
+    # After this check, a type checker takes the class for `object`.
     values: Any = self.__class__.__lazy_values__  # type: ignore[attr-defined]
     return values(self) == values(other)
 
@@ -200,13 +200,13 @@ class _Late:
         return made
 
     def make(self) -> Any:
-        """The object that takes the place of this one. Each of the two kinds has its own; ABCMeta would cost each start
-        more."""
+        """The object that takes the place of this one. Both subclasses implement this. The class is not abstract by
+        ABCMeta, which would slow each start."""
         raise NotImplementedError
 
 
 class _Standard(_Late):
-    """The facts that ``dataclasses`` keeps on a class of its own."""
+    """The facts that ``dataclasses`` keeps on each class that it makes."""
 
     __slots__ = ()
 
@@ -234,7 +234,7 @@ class _Constructor(_Late):
         _unwritten.append(self)
 
     def make(self) -> Any:
-        """A function of the instance and its fields."""
+        """The function that takes the instance and its fields."""
         made = _constructor(self.of)
         made.__module__, made.__qualname__ = self.of.__module__, f"{self.of.__qualname__}.__init__"
         made.__annotations__ = {each.name: each.type for each in _fields(self.of) if each.init} | {"return": None}
@@ -242,7 +242,7 @@ class _Constructor(_Late):
 
 
 def _constructor(of: Any) -> Any:
-    """A function that sets the fields of an instance, written out: a loop over the fields would cost as much again."""
+    """A function that sets the fields of an instance one by one. A loop over the fields would double the time."""
     frozen = _is_frozen(of)
     names: dict[str, Any] = {"_absent": _ABSENT}
     parameters, lines = ["self"], []

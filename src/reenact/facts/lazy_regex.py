@@ -26,7 +26,7 @@ class _Lazy:
         _uncompiled.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _METHODS and name not in _FACTS:  # of a copy, of a missing attribute
+        if name not in _METHODS and name not in _FACTS:  # asked for by a copy, or missing
             raise AttributeError(name)
         compiled = _compile(self.pattern, self._asked)
         vars(self).update({each: getattr(compiled, each) for each in (*_METHODS, *_FACTS)})
@@ -37,7 +37,8 @@ class _Lazy:
 
 
 def lazy_regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """An expression that is compiled at its first use; for ``re.compile`` where a module is loaded.
+    """An expression that is compiled at its first use. Modules call this instead of ``re.compile`` when they are
+    loaded.
 
     Args:
         text: The expression.
@@ -48,6 +49,6 @@ def lazy_regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 def complete() -> None:
-    """Compile every expression. For a process whose children go on from where it is."""
+    """Compile every expression. For a process that forks children which use them."""
     while _uncompiled:
         _uncompiled.pop().flags  # noqa: B018 - asking compiles

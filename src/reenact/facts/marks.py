@@ -1,4 +1,5 @@
-"""Marks: lines in time that a person or a deploy job has set (`v2 deployed`), so that runs before and after compare."""
+"""Marks: lines in time that a person or a deploy job has set (`v2 deployed`), so that runs before and after can be
+compared."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ LAST: Final = "@"
 """Names the last mark."""
 
 SHORT: Final = 12
-"""Digits of a commit that people are shown."""
+"""The number of digits of a commit that are shown to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Mark:
     """One mark.
 
     Attributes:
-        id: Its id, of the grammar of a run's.
+        id: Its id, in the form of a run's id.
         text: The event, in a person's words.
         at_us: The time of the event, microseconds since the epoch.
         revision: The deployed commit; empty where none was given.
@@ -40,7 +41,7 @@ class Mark:
         return f"{self.text} ({self.revision[:SHORT]})" if self.revision else self.text
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The mark as JSON-able data."""
         return {"id": self.id, "text": self.text, "at_us": self.at_us, "revision": self.revision}
 
     @classmethod
@@ -66,8 +67,8 @@ def find_mark(marks: Sequence[Mark], ref: str) -> Mark:
 
     Args:
         marks: All marks, in order.
-        ref: Its text, a prefix of its id as shown, or ``@`` for the last one. Of several with one text, the last is
-            meant.
+        ref: Its text, a prefix of its id as shown, or ``@`` for the last one. If several marks have the text, the last
+            one is meant.
 
     Raises:
         UsageError: No mark matches, or several do.
@@ -95,7 +96,8 @@ class Periods:
         self._marks = marks
         first = f"before {_named(marks[0], marks)}" if marks else ""
         self.names: tuple[str, ...] = (first, *(f"since {_named(mark, marks)}" for mark in marks))
-        """The name of each, in order of time; one without a name where there are no marks."""
+        """The name of each stretch, in order of time. Where there are no marks, there is one stretch with an empty
+        name."""
 
     def of(self, at_us: int) -> str:
         """The name of the stretch that a moment (microseconds since the epoch) lies in."""

@@ -1,4 +1,4 @@
-"""The name of a model call: that of the requested model, or of the one that answered."""
+"""The name of a model call: the name of the requested model, or of the model that answered."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown_name(event: Event) -> str:
 
 
 def model_names(event: Event) -> tuple[str, ...]:
-    """The names of the model of a recognised call: the requested one, and the one that answered; none for other
-    events."""
+    """The names of the model of a recognised call: the requested model, and the model that answered. Other events have
+    no such names."""
     reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
     if not isinstance(reading, Mapping):
         return ()
@@ -31,7 +31,7 @@ def events_called(events: Callable[..., Iterable[Event]], name: str, skip: int =
     """The events with a name, in order: events with this name, or, without any, model calls with this model.
 
     Args:
-        events: Gives the events of a run, with ``name`` those of that name, without the first ``skip``.
+        events: Gives the events of a run without the first ``skip``; with ``name``, only the events of that name.
         name: The name.
         skip: The number of events to leave out first. A store leaves them out without reading them.
     """

@@ -1,7 +1,8 @@
 """Needles: the places of a set of words in a text, found in one pass where a scanner is installed.
 
-The scanner (``ahocorasick-rs``, the extra ``scan``) finds all places of all words at once. Without it each word is
-searched for by itself. The places are the same with the scanner and without, so recordings and replays decide alike.
+The scanner (``ahocorasick-rs``, the extra ``scan``) finds all places of all words at once. Without the scanner, each
+word is searched for separately. The places are the same with the scanner and without, so recordings and replays decide
+alike.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any
 from reenact.facts.interruptions import let_through
 
 Find = Callable[[bytes, int], int]
-"""The first place of a word at or behind a place, else -1; as ``bytes.find``."""
+"""Gives the first place of a word at or after a place, else -1, as ``bytes.find`` does."""
 
 _SHORT = 512
-"""In a text below this size it does not pay to begin a pass."""
+"""The size of a text below which a pass of the scanner costs more than it saves."""
 
 _WINDOW = 1 << 12
 """The number of bytes that are searched at once. It bounds the scanner's results in memory."""
@@ -36,7 +37,7 @@ class Needles:
         self._sought = False
 
     def within(self, text: bytes) -> Find:
-        """Search a text. Returns the finder of its words, which finds no others."""
+        """Search a text. Returns a function that finds the words in it, and no others."""
         if len(text) < _SHORT:
             return text.find
         if not self._sought:
@@ -45,7 +46,7 @@ class Needles:
             return text.find
         try:
             windows = self._seen(text)
-        except Exception as error:  # whatever the scanner cannot do is done without it
+        except Exception as error:  # if the scanner fails, the search goes on without it
             let_through(error)
             return text.find
 
@@ -60,8 +61,8 @@ class Needles:
         return find
 
     def _seen(self, text: bytes) -> dict[bytes, list[int]]:
-        """Where the windows begin in which each word begins. Of a text that is nothing but a word no more is held than
-        of another: the places themselves are found again."""
+        """For each word, where the windows begin in which the word begins. The places in a window are searched again,
+        so a text that repeats one word needs no more memory than any other."""
         windows: dict[bytes, list[int]] = {word: [] for word in self.words}
         lists = list(windows.values())
         beyond = max(map(len, self.words), default=1) - 1
@@ -74,9 +75,9 @@ class Needles:
 
 
 def _scanner(words: tuple[bytes, ...]) -> Any:
-    """A scanner for words; None where none is installed."""
+    """A scanner for words; None where no scanner is installed."""
     try:
         return import_module("ahocorasick_rs").BytesAhoCorasick(words)
-    except Exception as error:  # not installed, or not one that works here: the words are found one by one
+    except Exception as error:  # it is not installed or does not work here, so the words are searched one by one
         let_through(error)
         return None

@@ -1,4 +1,4 @@
-"""Unstored: which answers of the world are not in a recording, and by which item of the kit they are missed."""
+"""Unstored answers: which answers of the world are not in a recording, and which item of the kit lacks each."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ MODELS: Final = "model_calls"
 
 
 def item_of(call: Call) -> str:
-    """The item of the kit that a call belongs to; empty where it is none of the world's. Whether an HTTP exchange is
-    one with a model is not looked at."""
+    """The item of the kit that a call belongs to; empty for a call that asks nothing of the world. An HTTP exchange
+    with a model is not distinguished from others."""
     if call.kind is Kind.MODEL:
         return MODELS
     return ITEMS[Kind.TOOL] if calls_a_tool(call) else ITEMS.get(call.kind, "")
 
 
 def is_opaque(call: Call, outcome: Outcome | None) -> bool:
-    """Whether a frozen answer cannot be given unchanged, because it is no data."""
+    """Whether a recorded answer cannot be returned unchanged, because it is no data."""
     if call.observed or call.effect is Effect.NONE or outcome is None:
         return False
     return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
@@ -58,26 +58,28 @@ class _OpenCall(Generic[W]):
 
 
 class OpenCalls(Generic[W]):
-    """The calls of the world under way, and the answers that a replay will miss. ``W`` is the owner of each."""
+    """The calls under way that ask the world, and the answers that a replay will lack. ``W`` is the type of a call's
+    owner."""
 
     def __init__(self) -> None:
         self._open: dict[int, _OpenCall[W]] = {}
 
     def issued(self, event: int, parent: int | None, call: Call, where: W) -> None:
-        """A call was issued; one inside a call that a replay answers as a whole will not be missed."""
+        """Note that a call was issued. The answer to a call inside one that a replay answers as a whole will not be
+        missed."""
         around = None if parent is None else self._open.get(parent)
         inside = around is not None and (around.inside or not around.call.observed)
         self._open[event] = _OpenCall(replace(call, body=b""), where, inside)
 
     def withheld(self, event: int) -> None:
-        """A part of its outcome is not kept."""
+        """Note that a part of a call's outcome is not kept."""
         asked = self._open.get(event)
         if asked is not None:
             asked.withheld = True
 
     def ended(self, event: int, outcome: Outcome | None, fidelity: Fidelity) -> tuple[str, W] | None:
-        """A call has ended: the item of the kit by which its answer is missed, and the place; None where it is not
-        missed."""
+        """Note that a call has ended. Returns the item of the kit that lacks its answer, and the owner of the call;
+        None if a replay does not need the answer or has it."""
         asked = self._open.pop(event, None)
         if asked is None or asked.inside:
             return None

@@ -1,4 +1,4 @@
-"""In which order things happened: deliveries, their tags, and the packed form they are stored in."""
+"""The order in which things happened: deliveries, their tags, and the packed form in which they are stored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reenact.facts.integer_columns import column, read, steps, sums
 
 
 class Tag(NamedTuple):
-    """Identity of one delivery, stable between a recording and its replay.
+    """The identity of one delivery, which is the same in a recording and its replay.
 
     ``kind`` is one letter:
 
     - ``e`` part of a recorded event: ``number`` is the event, ``n`` the part (0 the value or head, 1… the
       segments, -1 the end of a stream); ``lane`` is empty.
     - ``t`` a timer of the agent, ``w`` a wake-up, ``p`` a callback posted to a loop, ``j`` the return of a coroutine
-      that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
+      that has closed a connection or was cancelled (it returns to the agent's code without a value): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
     - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's. A
@@ -39,8 +39,8 @@ ALARM_SIGNAL: Final = 14
 
 
 class TimerSpan(NamedTuple):
-    """When a timer or an alarm was set, and for when: microseconds of monotonic time since the run began. It fires
-    later than it was due if the code, or the machine, was busy."""
+    """When a timer or an alarm was set, and for when: microseconds of monotonic time since the run began. The timer
+    fires after its due time if the code or the machine was busy."""
 
     set_us: int
     due_us: int
@@ -53,7 +53,7 @@ class Delivery(NamedTuple):
         number: Position in the run's order, from 0.
         tag: The identity of the turn.
         at_us: Microseconds of monotonic time since the run began.
-        proven: False when the gate let go without knowing that nothing else could run.
+        proven: False when the gate let the delivery through without knowing that nothing else could run.
         times: For a timer, and an alarm's signal; None where it is not known, as in old recordings.
     """
 
@@ -70,12 +70,12 @@ def event_tag(event: int, part: int) -> Tag:
 
 
 def signal_tag(lane: str, number: int, event: int) -> Tag:
-    """The tag of a signal that came while a call of a lane was at work which is answered as a whole."""
+    """The tag of a signal that came during a call of a lane, if the call is answered as a whole."""
     return Tag("i", lane, number, -1 - event)
 
 
 def call_around(tag: Tag) -> int | None:
-    """The number of the call that a signal came in; None where it came in none."""
+    """The number of the call during which a signal came; None where it came during none."""
     return -1 - tag.n if tag.kind == "i" and tag.n < 0 else None
 
 
@@ -93,7 +93,7 @@ class Interruption(NamedTuple):
     steps: int
 
     def packed(self) -> int:
-        """As the ``n`` of its tag. Where a number is too large for its place, no place is kept."""
+        """The place as the ``n`` of a tag. If one of its numbers has too many bits, the place is left out."""
         fits = self.position < _POSITIONS and -1 <= self.steps < _STEPS - 1
         position, steps = (self.position, self.steps + 1) if fits else (0, 0)
         return ((self.run % _COUNTED) * _POSITIONS + position) * _STEPS + steps
@@ -101,7 +101,8 @@ class Interruption(NamedTuple):
 
 _COUNTED, _POSITIONS, _STEPS = 1 << 23, 1 << 20, 1 << 20
 _OLDEST = _POSITIONS * _STEPS
-"""A smaller number is from a recording that does not have the place of a signal."""
+"""The smallest ``n`` that holds a place. A smaller ``n`` is from a recording that does not have the place of a
+signal."""
 
 
 def interruption(tag: Tag) -> Interruption | None:
@@ -117,13 +118,13 @@ _COLUMNS = 5
 _TIMER_COLUMNS = 3
 _COUNT = struct.Struct("<I")
 _make = tuple.__new__
-"""Makes a named tuple of a tuple, in C: a replay reads one delivery for each turn."""
+"""Makes a named tuple of a tuple, in C. The speed matters, because a replay reads one delivery for each turn."""
 
 
 def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
     """Pack consecutive deliveries into bytes.
 
-    Behind their count (four bytes) stand five columns (``facts.integer_columns``): kind and proof, number of the lane,
+    After their count (four bytes) come five columns (``facts.integer_columns``): kind and proof, number of the lane,
     number, n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero).
     If there are timers among them, their count and three more columns follow: their places, how long before its turn
     each was set, and the length of its wait.
@@ -153,9 +154,8 @@ def _pack_timers(moments: Sequence[int], timers: Sequence[TimerSpan | None]) -> 
 
 
 def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delivery]:
-    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths.
-
-    Cost: about 0.4 µs a delivery.
+    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths. It takes about
+    0.4 µs per delivery.
     """
     (count,) = _COUNT.unpack_from(data)
     columns = []
@@ -194,16 +194,16 @@ def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[TimerSp
 
 
 def name_of(work: Any) -> str:
-    """The qualified name siblings are numbered by."""
+    """The qualified name by which sibling strands are numbered."""
     while isinstance(work, functools.partial):
         work = work.func
     name = str(getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__)
     last = name.rpartition(".")[2]
     if last in ("_do_shutdown", "shutdown_default_executor", "shutdown_asyncgens"):
-        return last  # a loop tidying up: the same strand, whichever loop it is
+        return last  # a loop's cleanup is the same strand in every loop class
     return name.replace("<locals>.", "")
 
 
 def identity(path: str) -> int:
-    """A number that is the same in a recording and its replay, for every hash seed. About 0.2 µs."""
+    """A number for a path, the same in a recording and its replay, for every hash seed. About 0.2 µs."""
     return zlib.crc32(path.encode())

@@ -11,7 +11,7 @@ NOTE: Final = "printed inside calls"
 """Name of the note on the run."""
 
 BELOW: Final = -1
-"""Stands for the call where a transport wrote: some of it, the part above the socket, a replay runs itself."""
+"""Stands for the call where a transport wrote. A replay runs a part of a transport itself, the one above the socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class SpokenPiece:
     text: str
 
     def goes_on(self, event: int, stream: int, number: int) -> bool:
-        """Whether a piece of this call follows this one with nothing between."""
+        """Whether a later piece, of this call and stream, follows this one directly."""
         return self.event == event and self.stream == stream and self.number + self.count == number
 
     def joined(self, text: str) -> SpokenPiece:
-        """This piece and the next as one."""
+        """This piece and the next, with the text of the next, as one piece."""
         return replace(self, count=self.count + 1, text=self.text + text)
 
     def to_json(self) -> Json:
-        """As data."""
+        """The piece as data."""
         return [self.event, self.stream, self.number, self.count, self.text]
 
     @classmethod

@@ -1,10 +1,10 @@
 """Patterns: regular expressions with a search in linear time, for every pattern and text.
 
-An expectation travels in a file, and its pattern meets texts that a model wrote; the interpreter's own engine
+An expectation is shared as a file, and its pattern is applied to texts that a model wrote. The interpreter's own engine
 backtracks, and may take too long. Here a pattern becomes a machine of states that reads each character once. Syntax and
 the meaning of every single character are those of ``re``: its parser reads the pattern, its matcher decides about
-classes and case. Features that no such machine has (back-references, looking around, possessive groups) are refused by
-name.
+classes and case. Features that a machine of states does not have (back-references, looking around, possessive groups)
+are refused by name.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _SPOKEN: Final = {
     "ATOMIC_GROUP": "an atomic group",
     "POSSESSIVE_REPEAT": "a possessive repeat",
 }
-_EMPTY_HAS_NO_BOUNDARY: Final = re.search(r"\B", "") is not None  # it had one before Python 3.14
+_EMPTY_HAS_NO_BOUNDARY: Final = re.search(r"\B", "") is not None  # not before Python 3.14
 
-# The neighbour of a place in the text: none, or a character of some sort.
+# What is next to a place in the text: nothing, or a character of one of four sorts.
 _NOTHING, _NEWLINE, _ASCII_WORD, _OTHER_WORD, _OTHER = range(5)
 
 
@@ -59,7 +59,8 @@ class Pattern:
 
     Args:
         text: The pattern.
-        nodes: The machine: ``(kind, what, where to)``; a character to read, a place to be at, a choice, the end.
+        nodes: The states of the machine, each as ``(kind, argument, next states)``. A state is a character to read, a
+            condition on the place, a choice, or the end.
         start: The state it starts in.
     """
 
@@ -74,7 +75,7 @@ class Pattern:
         self._held = 0
 
     def found_in(self, text: str, spend: Callable[[int], None] = lambda _: None) -> bool:
-        """Whether the pattern matches anywhere in ``text``, as ``re.search`` has it.
+        """Whether the pattern matches anywhere in ``text``, as with ``re.search``.
 
         Args:
             text: The text.
@@ -97,7 +98,7 @@ class Pattern:
     def _step(
         self, key: tuple[frozenset[int], int, str, bool], spend: Callable[[int], None]
     ) -> tuple[frozenset[int], int] | None:
-        """Where reading one character leads to; None where the pattern has matched before it."""
+        """The states to which reading one character leads; None where the pattern has matched before that character."""
         states, before, char, last = key
         after = _sort(char)
         closed = self._closed(states, before, after, last and after == _NEWLINE, spend)
@@ -107,7 +108,7 @@ class Pattern:
             if reached not in self._sets:
                 self._held += len(reached)
             step = (self._sets.setdefault(reached, reached), after)
-        if len(self._steps) >= _MAX_STEPS or self._held > _MAX_HELD:  # some ten megabytes, whatever the pattern
+        if len(self._steps) >= _MAX_STEPS or self._held > _MAX_HELD:  # this limits the memory to some ten megabytes
             self._steps.clear()
             self._sets.clear()
             self._held = 0
@@ -166,21 +167,21 @@ def compile_pattern(text: str) -> Pattern:
 
 
 class _Builder:
-    """Makes the machine from behind: each part knows the state that follows it."""
+    """Makes the machine from its end to its beginning, so that each part knows the state that follows it."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[str, Any, tuple[int, ...]]] = []
         self._parts = 0
 
     def add(self, kind: str, what: Any, targets: tuple[int, ...]) -> int:
-        """One more state; its number."""
+        """Add a state, and return its number."""
         if len(self.nodes) >= MAX_STATES:
             raise PatternError(f"the pattern needs more than {MAX_STATES} states: its counted repeats are too long")
         self.nodes.append((kind, what, targets))
         return len(self.nodes) - 1
 
     def sequence(self, parts: Iterable[Any], flags: int, then: int) -> int:
-        """The state in which a succession of parts starts."""
+        """The first state of a sequence of parts."""
         for operation, argument in reversed(list(parts)):
             self._parts += 1
             if self._parts > _MAX_PARTS:
@@ -222,7 +223,7 @@ class _Builder:
 
 
 def _written(operation: str, argument: Any) -> str:
-    """One character's worth of pattern, as text again."""
+    """The pattern text of one element of the parsed pattern."""
     if operation == "ANY":
         return "."
     if operation == "LITERAL":

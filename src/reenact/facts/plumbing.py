@@ -1,7 +1,8 @@
 """Plumbing: which HTTP exchanges and RPCs only hand telemetry over, so that nothing the agent does depends on them.
 
-An endpoint is recognised by its method, its path, and its host. Where the host is not a known one (a collector of one's
-own, loopback), the body must have the form of that protocol too. Endpoints that are read from are never plumbing.
+An endpoint is recognised by its method, its path, and its host. Where the host is not a known one (a collector of the
+user's own, loopback), the body must have the form of the endpoint's protocol too. Endpoints from which a program reads
+are never plumbing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from reenact.facts.telemetry import has_form
 from reenact.facts.telemetry_endpoints import CATALOGUE, LIST, NAMES, Endpoint, Success
 
 MARK: Final = "plumbing"
-"""In the head of a call: the name of the rule by which it is plumbing. In the capture of a run: the rules in force."""
+"""In the head of a call, the key for the name of the rule by which the call is plumbing. In the capture of a run, the
+key for the rules in force."""
 
 OFF: Final = "off"
 """The value with which a project turns a rule off."""
@@ -34,7 +36,7 @@ class PlumbingRules:
     """The rules that hold for one run.
 
     Args:
-        endpoints: In the order in which they are looked through.
+        endpoints: The endpoints, in the order in which they are tried.
     """
 
     __slots__ = ("_endpoints", "_found", "_methods")
@@ -45,7 +47,8 @@ class PlumbingRules:
         self._found: dict[tuple[str, str], tuple[tuple[Endpoint, bool], ...]] = {}
 
     def endpoint(self, call: Call) -> Endpoint | None:
-        """The telemetry endpoint of a call; None for other calls. About 1 µs for those."""
+        """The telemetry endpoint of a call; None for other calls. It takes about 1 µs for a call that is no
+        telemetry."""
         if call.kind is not Kind.HTTP:
             return None
         head = call.head
@@ -67,7 +70,7 @@ class PlumbingRules:
         return None
 
     def _candidates(self, method: str, place: str) -> tuple[tuple[Endpoint, bool], ...]:
-        """The endpoints of this method and path, and whether the host is one of theirs."""
+        """The endpoints with this method and path, each with whether the host is one of its known hosts."""
         authority, _, path = place.partition("/")
         host = _PORT.sub("", authority)
         fitting = (each for each in self._endpoints if method in each.methods and pattern(each.path).fullmatch(path))
@@ -86,7 +89,8 @@ def place_in(url: str) -> str:
 
 @lru_cache(512)
 def pattern(text: str) -> re.Pattern[str]:
-    """A pattern of a host or a path: ``*`` is anything within a part, ``**/`` any number of parts in front."""
+    """The expression for a pattern of a host or a path: ``*`` is any text within a part, ``**/`` any number of parts in
+    front."""
     parts = re.split(r"(\*\*/|\*)", text.strip("/"))
     known = {"**/": "(?:[^?]*/)?", "*": "[^/]+"}
     return re.compile("".join(known.get(part, re.escape(part)) for part in parts), re.IGNORECASE)
@@ -103,7 +107,8 @@ def is_plumbing(call: Call) -> bool:
 
 
 def captured(own: Mapping[str, str]) -> dict[str, Json]:
-    """The rules that a run is recorded by, as it keeps them: the version of the list, and the project's own."""
+    """The rules by which a run is recorded, as its capture keeps them: the version of the list, and the project's own
+    rules."""
     return {"list": LIST, "own": dict(own)}
 
 
@@ -118,7 +123,7 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> PlumbingRules:
 
     Args:
         own: Name to ``off``, or to a rule (``rule``).
-        version: The version of the list; later rows do not hold.
+        version: The version of the list; rows of later versions are left out.
 
     Raises:
         ValueError: A rule cannot be read, or a name that is turned off is no rule.
@@ -126,7 +131,7 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> PlumbingRules:
     off = {name for name, text in own.items() if text == OFF}
     unknown = next((name for name in off if name != EVERY and name not in NAMES), None)
     if unknown is not None:
-        from difflib import get_close_matches  # late: few make a mistake
+        from difflib import get_close_matches  # imported late, because only a mistake needs it
 
         near = get_close_matches(unknown, (*NAMES, EVERY), 1)
         raise ValueError(f"{unknown} is no rule" + (f"; did you mean {near[0]}?" if near else ""))

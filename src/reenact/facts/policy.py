@@ -27,16 +27,16 @@ UNSAMPLED = ("nothing", "events")
 """The parts of a run outside of the sample that may be kept."""
 
 OTEL_PROVIDERS = ("", "program")
-"""The OpenTelemetry through which spans go: none, or the recorded program's."""
+"""The OpenTelemetry provider that gets the spans: none, or the recorded program's."""
 
 OTEL_CONTENTS = ("reference", "inline")
 """The form of content in spans: a reference to it, or the content itself."""
 
 OTEL_DIALECTS = ("otel", "otel-before", "openinference")
-"""The names of attributes in spans: OpenTelemetry's of today and before, OpenInference's."""
+"""The sets of names for attributes in spans: OpenTelemetry's present and earlier names, and OpenInference's."""
 
 OTEL_METRICS = ("released", "next", "off")
-"""Names of metrics: of the conventions' last release, of the next one, or no metrics."""
+"""The sets of names for metrics: those of the conventions' last release, those of the next one, or no metrics."""
 
 LARGEST_VALUE_MB = 100.0
 """The default for the longest value that is kept."""
@@ -53,48 +53,52 @@ class Policy:
         files: Glob patterns, relative to the project, of files the run declares as results; their digests are
             compared on replay.
         file_contents: Glob patterns, relative to the project, of files whose content is kept when the run reads them; a
-            replay then supplies it. ``*`` goes into folders. Of all others that it reads a digest is kept.
-        env: Names of environment variables whose values may be stored; of the rest only the names are.
-        require: The facts that must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``,
+            replay then supplies it. ``*`` goes into folders. Of all other files that it reads, a digest is kept.
+        env: Names of environment variables whose values may be stored; of all other variables, only the names are
+            stored.
+        require: The facts that must be known about a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``,
             ``version``, or the name of a tag. A missing one is a capture gap of the run.
         sample: Share of the runs that end well that are kept, 0 to 1. It is decided when a run ends: until then it is
             recorded like any other. Runs that failed, timed out, were interrupted or killed, or are flagged or labelled
-            by then, stay, with the runs around them. It does not turn recording off: that is ``REENACT_DISABLE=1``.
-        sampling: The same for an agent (``refunds``), a route of a server (``POST /ask``, ``/static/*``) or one agent's
-            route (``refunds@/ask``): to the share of its runs that is kept. It goes before ``sample``.
+            by then, are always kept, with the runs around them. To turn recording off, set ``REENACT_DISABLE=1``.
+        sampling: The share of runs to keep by agent (``refunds``), by route of a server (``POST /ask``, ``/static/*``)
+            or by one agent's route (``refunds@/ask``). It overrides ``sample``.
         unsampled: The part of a run outside of the sample that is kept: ``nothing``, or its ``events`` with names,
-            times, sizes and digests, and no bodies. It can be read and counted then, and not replayed.
-        retention: Class for retention: ``ok``, ``failed``, ``flagged``, ``test``, one of the setting ``keep``, a span
-            (``90d``), or ``always``; empty: the run's own end decides. A run of another class is kept for good.
-        redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
-            destroys the value of each field of that name as it does a password's.
+            times, sizes and digests, and no bodies. With its events, the run can be read and counted, but not replayed.
+        retention: The class that decides how long the run is kept: ``ok``, ``failed``, ``flagged``, ``test``, a class
+            in the setting ``keep``, a span (``90d``), or ``always``. If it is empty, the run's own end decides. A run
+            of any other class is kept for good.
+        redact: Extra redaction: the name of a field to the name of a rule. The only rule so far, ``credential``,
+            removes the value of each field of that name, as it removes passwords.
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).
         plumbing: Which requests only hand telemetry over, beside the list of this library: name to ``off`` (``all`` for
-            the whole list), or to a rule ``METHOD HOST/PATH [STATUS [BODY]]``. They never make a replay differ.
+            the whole list), or to a rule ``METHOD HOST/PATH [STATUS [BODY]]``. Such requests never make a replay
+            differ.
         server_ignore: Requests that a recorded server answers without a run (``server.ignore`` in the settings):
             ``PATH`` or ``METHOD PATH``, where ``*`` stands for any text.
-        largest_value_mb: Longest value that comes back from a call and is kept, in MB (a million bytes) as data. Of a
-            longer one its size and digest are kept; a replay that needs it says so by name.
-        largest_run_mb: The most data that a run keeps of its calls' answers, values and streams together, in MB: of
-            each further value only size and digest are kept. 0: any amount.
+        largest_value_mb: The longest value that is kept when a call returns it, in MB (a million bytes) as data. Of a
+            longer value, only size and digest are kept; a replay that needs it names the value.
+        largest_run_mb: The most data that a run keeps of its calls' answers, values and streams together, in MB. Of
+            each further value, only size and digest are kept. 0 sets no limit.
         otel_endpoint: The address to which the run's spans are sent as they happen (``http://localhost:4318``, OTLP
             over HTTP). A replay sends none.
-        otel_provider: ``program``: spans are handed to the processors of the ``TracerProvider`` that the program has
-            set up, in place of an endpoint.
+        otel_provider: With ``program``, spans go to the processors of the ``TracerProvider`` that the program has set
+            up, and not to an endpoint.
         otel_content: The form of content in spans: ``reference`` (its place in the store) or ``inline``.
         otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
         otel_metrics: Names of the metrics that are sent beside the spans: ``released`` (``gen_ai.client.token.usage``),
-            ``next`` (``gen_ai.client.inference.usage.input_tokens``), or ``off``: none is.
-        otel_propagate: Hosts (``api.example.com``, ``localhost:8080``, ``*.example.com``) to which the agent's requests
-            carry its trace on, where spans are sent: ``traceparent`` is added to them below the key.
+            ``next`` (``gen_ai.client.inference.usage.input_tokens``), or ``off`` for no metrics.
+        otel_propagate: Hosts (``api.example.com``, ``localhost:8080``, ``*.example.com``) whose requests from the agent
+            get the header ``traceparent``, where spans are sent, so that the trace goes on there. The header is no part
+            of the key.
         check_changes: Look for changes that a tool makes to its arguments and surroundings. Without it such changes are
             not kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` no such word, ``largest_value_mb`` or
-            ``largest_run_mb`` no size, ``sampling`` has an entry that is no agent, route or share, ``redact`` names a
-            rule that does not exist, ``plumbing`` has a rule that cannot be read, ``server_ignore`` an entry that is no
-            path, or ``otel_propagate`` one that is no host.
+        UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` is no permitted word, ``largest_value_mb`` or
+            ``largest_run_mb`` is no size, ``sampling`` has an entry that is no agent, route or share, ``redact`` names
+            a rule that does not exist, ``plumbing`` has a rule that cannot be read, ``server_ignore`` has an entry that
+            is no path, or ``otel_propagate`` has an entry that is no host.
     """
 
     order: str = "exact"
@@ -144,7 +148,7 @@ class Policy:
                     cause=f"allowed: {', '.join(filter(None, words))}{', or leave it empty' if '' in words else ''}",
                     next_command="reenact config",
                 )
-        given = [each for each in _CHECKED if getattr(self, each[0])]  # loads what checks where there is something
+        given = [each for each in _CHECKED if getattr(self, each[0])]  # a check is loaded only for a field that is set
         for name, check, cause in given:
             try:
                 check(getattr(self, name))

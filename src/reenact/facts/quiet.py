@@ -12,10 +12,10 @@ from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 
 AMBIENT = frozenset(("clock", "random", "env", "flag"))
-"""Kinds of reads that a story folds."""
+"""Kinds of reads that a story shows as one line."""
 
 SESSION = "session"
-"""The word for the upkeep of an MCP session, beside the agent's own calls in it."""
+"""The word for the upkeep of an MCP session, in contrast to the agent's own calls in it."""
 
 _ASKS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 _NAMED = 8
@@ -41,7 +41,7 @@ def is_housekeeping(event: Event) -> bool:
 
 
 def summary(events: Sequence[Event]) -> tuple[str, str, str]:
-    """Quiet events as one: kind, name and text of a line."""
+    """Several quiet events as one line: its kind, name and text."""
     groups = Counter(group_of(event) for event in events)
     if len(groups) > 1:
         text = ", ".join(counted(count, _COUNTED[group]) for group, count in groups.items())
@@ -56,7 +56,7 @@ def summary(events: Sequence[Event]) -> tuple[str, str, str]:
 
 _COUNTED = {"ambient": "read", PLUMBING: "export", "db": "statement", "mcp": "session event"}
 _INTERNAL = ("lost", "session", "receive")
-"""Events of an MCP session that no protocol names."""
+"""Events of an MCP session that are no messages of the protocol."""
 
 
 def _word(event: Event, group: str) -> str:

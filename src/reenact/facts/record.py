@@ -109,9 +109,9 @@ class EvidenceNoted:
 class AmbientRead:
     """A packed run of reads of one source (``wall``, ``mono``, ``perf``, ``urandom``, ``random`` …).
 
-    Addressed by lane and number of calls the lane had issued; a later record with the same address continues it.
-    ``data`` is one pack (``seams.ambient``) behind its length in four bytes, big-endian, so that joined records can be
-    told apart again.
+    Its address is the lane and the number of calls that the lane had issued. A later record with the same address
+    continues the run of reads. ``data`` is one pack (``seams.ambient``) after its length in four bytes, big-endian, so
+    that joined records can be separated again.
     """
 
     lane: int
@@ -154,7 +154,7 @@ class CheckpointTaken:
 
 @dataclass(frozen=True, slots=True)
 class GapNoted:
-    """Something escaped the recording, and where."""
+    """A fact that the recording does not have, and its place."""
 
     what: str
     place: str

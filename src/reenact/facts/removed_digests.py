@@ -1,8 +1,9 @@
 """Removed values: the keyed digests of values that redaction has destroyed in a run, and their places in a text.
 
-The values themselves are kept nowhere. A later process (a child, a fork, a replay, ``pack``) digests whole tokens of a
-text and compares. Tokens are the parts between white space, quotes and brackets, and their parts between punctuation;
-the length of a value is known, so only few are digested. A value that is cut, or glued to letters, is not found.
+The values themselves are kept nowhere. A later process (a child, a fork, a replay, ``pack``) computes digests of whole
+tokens of a text, and compares them with the kept ones. Tokens are the parts between white space, quotes and brackets,
+and their parts between punctuation; the length of a value is known, so few tokens need a digest. A value that is cut,
+or joined to letters, is not found.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan, replaced
 
 REMOVED = "removed"
-"""Key of the list in the capture of a run that has ended; with ``#`` and a number: evidence of a run that goes on."""
+"""The key of the list in the capture of a run that has ended. With ``#`` and a number, it is the key of evidence of a
+run that has not ended."""
 
 _DIGEST = 8
 _RUN = lazy_regex(rb"[!#$%*+\-./:=?@^_`~0-9A-Za-z]+")
@@ -55,7 +57,7 @@ def _digest(key: bytes, value: bytes) -> bytes:
 
 
 class RemovedDigests:
-    """The removed values of one run, or of several that go on from one another, by digest.
+    """The removed values of one run, or of several runs that each continue another one, by digest.
 
     Args:
         key: The key of the digests.
@@ -83,7 +85,7 @@ class RemovedDigests:
 
     @property
     def told(self) -> tuple[object, ...]:
-        """All that it knows."""
+        """The key and the entries of all lists, by which equal objects are recognised."""
         return (self.key, self.entries, *(each.told for each in self._others))
 
     def spans(self, data: bytes) -> list[CredentialSpan]:
@@ -100,7 +102,7 @@ class RemovedDigests:
         return replaced(data, found, lambda _, span: constant(span.sort)) if found else data
 
     def to_json(self) -> dict[str, Any]:
-        """For a store."""
+        """The list as a store keeps it."""
         return {"key": self.key.hex(), "values": list(self.entries)}
 
 
@@ -109,7 +111,7 @@ NOTHING = RemovedDigests(b"", ())
 
 
 def listed(found: object) -> RemovedDigests:
-    """The list that a store keeps (``RemovedDigests.to_json``); empty where there is none, or something else."""
+    """The list that a store keeps (``RemovedDigests.to_json``); empty where a store keeps no list, or other data."""
     if not isinstance(found, Mapping):
         return NOTHING
     try:
@@ -123,14 +125,14 @@ def listed(found: object) -> RemovedDigests:
 
 
 def noted(notes: Mapping[str, object]) -> RemovedDigests:
-    """The list from a run's evidence: for a run that goes on, or was cut short."""
+    """The list from the evidence of a run that has not ended, or was cut short."""
     parts = [listed(value) for name, value in notes.items() if name.startswith(f"{REMOVED}#")]
     parts = [part for part in parts if part]
     return RemovedDigests(parts[0].key, [each for part in parts for each in part.entries]) if parts else NOTHING
 
 
 def runs(data: bytes, smallest: int) -> Iterator[tuple[int, int]]:
-    """The ranges in which at least ``smallest`` characters of tokens are together: start and end. About 3 ms a MiB."""
+    """The start and end of each range with at least ``smallest`` characters of tokens in a row. About 3 ms a MiB."""
     flat = data.translate(_FLAT)
     needle = b"a" * smallest
     at = flat.find(needle)
@@ -144,12 +146,12 @@ def runs(data: bytes, smallest: int) -> Iterator[tuple[int, int]]:
 def tokens(
     data: bytes, sizes: frozenset[int], sort_of: Callable[[bytes], str | None]
 ) -> Iterator[tuple[int, int, str]]:
-    """The tokens of a text that are asked for: start, end and sort of each.
+    """The wanted tokens of a text: start, end and sort of each.
 
     Args:
         data: The text.
-        sizes: Lengths that they may have.
-        sort_of: The sort of a token; None where it is not asked for.
+        sizes: The lengths that wanted tokens may have.
+        sort_of: Gives the sort of a token; None if the token is not wanted.
     """
     if not sizes or len(data) < min(sizes):
         return
@@ -165,7 +167,7 @@ def tokens(
 def _inside(
     data: bytes, start: int, end: int, sizes: frozenset[int], sort_of: Callable[[bytes], str | None]
 ) -> Iterator[tuple[int, int, str]]:
-    """Tokens that punctuation, or an escape before it, cuts out of a run of characters."""
+    """The wanted tokens inside a run of characters, which begin or end at punctuation or after an escape."""
     if data.find(b"%", start, end) >= 0 and end - start <= _LONGEST:
         plain = unquote_to_bytes(data[start:end])
         if len(plain) in sizes and (sort := sort_of(plain)) is not None:

@@ -1,8 +1,9 @@
 """Searches bytes that mostly repeat earlier bytes: only the new part is searched.
 
-A request sends its conversation again, with one turn more. A pattern without a match in the last request has no match
-in the common beginning and end of this one either. The rest is some kilobytes, at any place (a moved mark, an edit).
-Both are compared in bytes, so that nothing is trusted, and what differs everywhere is searched whole.
+Each request of an agent sends the whole conversation again, with one more turn. A pattern without a match in the last
+request has no match in the common beginning and end of this one either. The rest is some kilobytes, at any place (a
+moved mark, an edit). The two requests are compared byte by byte, so nothing is assumed. A request that differs
+everywhere is searched whole.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from reenact.facts.alike import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 _LONG = 1 << 14
-"""Bytes from which on it is worth it."""
+"""The number of bytes from which on the comparison saves time."""
 
 _TOO_LONG = 4 << 20
-"""Bytes from which on nothing is kept in mind."""
+"""The number of bytes above which a body is not remembered."""
 
 _SIDE_BY_SIDE = 4
-"""Conversations that are kept in mind."""
+"""The number of conversations that are remembered."""
 
 _MARGIN = 128
 """The bytes on each side of the new part that are searched too, because a match may cross its edge."""
 
 _GAP = lazy_regex(rb"\s{24}")
-"""White space of a length at which a match may exceed the margin."""
+"""White space that is so long that a match may exceed the margin."""
 
 
 class PatternSearch:
-    """Whether any of some patterns is found.
+    """A search for any of some patterns.
 
     Args:
         patterns: No pattern looks back, and none reads more than 64 bytes, not counting white space at up to two
@@ -42,7 +43,7 @@ class PatternSearch:
         self._without: Sequence[bytes] = ()
 
     def finds(self, body: bytes) -> bool:
-        """Whether one of them is found in a body."""
+        """Whether one of the patterns is found in a body."""
         if len(body) < _LONG or type(body) is not bytes:
             return self._searched(body, 0, len(body))
         without = self._without
@@ -51,7 +52,7 @@ class PatternSearch:
         start, end = 0, len(body)
         if nearest >= 0:
             start, end = _new(body, without[nearest], heads[nearest])
-        if self._searched(body, start, end) and self._searched(body, 0, len(body)):  # a cut part may seem to match
+        if self._searched(body, start, end) and self._searched(body, 0, len(body)):  # a part may seem to match
             return True
         if len(body) <= _TOO_LONG:
             others = [each for each, head in zip(without, heads, strict=True) if 2 * head < len(each)]
@@ -63,7 +64,8 @@ class PatternSearch:
 
 
 def _new(body: bytes, before: bytes, head: int) -> tuple[int, int]:
-    """The part of a body that must be searched, if an earlier body with the same beginning has no finding."""
+    """The start and end of the part of a body that must be searched, if an earlier body with the same beginning has no
+    match."""
     tail = common_tail(body, before, len(body), len(before), min(len(body), len(before)) - head)
     start, end = max(head - _MARGIN, 0), min(len(body) - tail + _MARGIN, len(body))
     across = _GAP.search(body, start, head) or _GAP.search(body, len(body) - tail, end)

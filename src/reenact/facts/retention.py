@@ -27,7 +27,7 @@ LABELS: Final = frozenset({KEEP, GOLDEN})
 """Labels of one run that its forks do not inherit."""
 
 AT: Final = "@"
-"""Between a class and an agent: ``ok@refunds``."""
+"""The sign between a class and an agent: ``ok@refunds``."""
 
 DEFAULTS: Final[Mapping[str, str]] = {OK: "7d", FAILED: "30d", FLAGGED: "90d", TEST: "1d"}
 """The default time for which the runs of a class are kept."""
@@ -47,7 +47,7 @@ class Expiry:
     """When a run expires.
 
     Attributes:
-        at_us: Microseconds since the epoch; None: never.
+        at_us: Microseconds since the epoch; None if it never expires.
         why: The deciding rule, in words: ``ok runs are kept 7 days``.
     """
 
@@ -55,12 +55,12 @@ class Expiry:
     why: str
 
     def due(self, now_us: int) -> bool:
-        """Whether it has expired by now."""
+        """Whether the run has expired by a given time."""
         return self.at_us is not None and self.at_us <= now_us
 
 
 def span_us(text: str) -> int | None:
-    """A term, ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
+    """The microseconds of a term such as ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
 
     Raises:
         ValueError: The text is neither.
@@ -74,11 +74,11 @@ def span_us(text: str) -> int | None:
 
 
 def class_of(run: Run, *, cold: bool = False) -> str:
-    """The class of a run for which none is named: by its end, or because it was a test.
+    """The class of a run whose recording names none: by the run's end, or because it was a test.
 
     Args:
         run: The run.
-        cold: Whether it cannot be replayed; then it is kept like a failed run.
+        cold: Whether the run cannot be replayed; it is then kept like a failed run.
     """
     if is_test(run):
         return TEST
@@ -86,12 +86,12 @@ def class_of(run: Run, *, cold: bool = False) -> str:
 
 
 def classed(run: Run) -> str:
-    """The class by which a run is kept: that of its recording, or else by its end. A flag goes before both."""
+    """The class by which a run is kept: a flag counts first, then the class that its recording names, then its end."""
     return FLAGGED if run.flagged else run.retention or class_of(run)
 
 
 def is_test(run: Run) -> bool:
-    """Whether a test runner ran it: pytest, or ``python -m unittest``."""
+    """Whether a test runner ran a run: pytest, or ``python -m unittest``."""
     names = run.environment.get("env_names")
     if isinstance(names, (list, tuple)) and not _TESTS.isdisjoint(map(str, names)):
         return True
@@ -104,9 +104,9 @@ def is_test(run: Run) -> bool:
 def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_us: int = 0) -> Expiry:
     """When a run expires.
 
-    A person's label ``keep`` goes before all, then the fact that a golden was made of it. Else its class decides: that
-    of its recording (``retention``), or ``class_of``; a flag only ever lengthens that. A term that cannot be read keeps
-    a run for good: a typing mistake removes nothing.
+    A person's label ``keep`` decides first, then the fact that a golden was made of the run. After these, the class
+    decides: the one that the recording names (``retention``), or ``class_of``. A flag can only lengthen the result. A
+    term that cannot be read keeps a run for good: a typing mistake removes nothing.
 
     Args:
         run: The run.
@@ -130,7 +130,7 @@ def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_u
 
 def _by_class(run: Run, name: str, terms: Mapping[str, str], since_us: int) -> Expiry:
     term = _term(name, run.agent, terms)
-    if term is None:  # it may be a span by itself
+    if term is None:  # the class may itself be a span of time
         return _said(run, name, since_us, f"its recording says retention={name}")
     whose = f" of {run.agent}" if f"{name}{AT}{run.agent}" in terms else ""
     return _said(run, term, since_us, f"{name} runs{whose} are kept {spoken(term)}")
@@ -152,7 +152,7 @@ def _said(run: Run, term: str, since_us: int, why: str) -> Expiry:
 
 
 def began_us(run: Run, since_us: int = 0) -> int:
-    """The beginning of a run's time: its end, or when it came into this store (see ``expiry_of``)."""
+    """The moment from which a run's term counts: its end, or when it came into this store (see ``expiry_of``)."""
     return max(run.ended_us or 0, run.started_us, made_us(run.id), since_us)
 
 
@@ -166,7 +166,7 @@ def spoken(term: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """A run among others, for ``settled``.
+    """A run and its relation to other runs, for ``settled``.
 
     Attributes:
         run: The id of the run.
@@ -184,8 +184,8 @@ class Kin:
 def settled(runs: Iterable[Kin]) -> dict[str, Expiry]:
     """When each of some runs expires, with respect to the runs that they need.
 
-    A fork, a resumption or a request reads the run that it continues, and the ledger of its writes is there. So a run
-    stays as long as any run that continues it. A part goes with the whole.
+    A fork, a resumption or a request reads the run that it continues, which also has the ledger of the writes. So a run
+    stays as long as any run that continues it. A run that is a part of another expires with it.
 
     Args:
         runs: All runs that go on from, or are part of, one another.
@@ -223,6 +223,6 @@ def _later(one: Expiry, other: Expiry) -> bool:
 
 
 def shortest_us(terms: Mapping[str, str]) -> int:
-    """The shortest term of all: a younger run has not expired, in any class, except by a label."""
+    """The shortest term of all classes. A younger run has not expired, except by a label."""
     spans = [span_us(text) for text in {**DEFAULTS, **terms}.values()]
     return min((span for span in spans if span is not None), default=DAY_US)

@@ -1,6 +1,6 @@
 """Names of the rules of suspicion, and the table of settings that chooses among them.
 
-Apart from the rules themselves, because settings are read wherever a program is recorded and the rules are not.
+They are in a module of their own, because settings are read wherever a program is recorded, and the rules are not.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ RULE_NAMES: Final = (
     *("failure", "repeat", "empty-repeat", "loop", "ignored-error", "foreign-id", "cut-off", "hour-limit"),
     *("other-model", "unsupported-answer"),
 )
-"""Every rule of this package, in the order in which their marks stand."""
+"""Every rule of this package, in the order in which marks on one event are listed."""
 
 
 def chosen_rules(table: Mapping[str, Json]) -> dict[str, str]:
-    """The table of settings, checked: name of a rule to ``on`` or ``off``, or a project's own to ``module:function``.
+    """The table of settings, checked: name of a rule to ``on`` or ``off``, or name of a project's own rule to
+    ``module:function``.
 
     Raises:
         ValueError: No rule has the name, or a function is not written so.
@@ -31,7 +32,7 @@ def chosen_rules(table: Mapping[str, Json]) -> dict[str, str]:
         if not isinstance(text, str):
             raise ValueError(f"is wrong: {name} = {value!r} is neither on, off nor MODULE:FUNCTION")
         if text in (ON, OFF) and name not in RULE_NAMES:
-            from difflib import get_close_matches  # late: few make a mistake
+            from difflib import get_close_matches  # imported late, because only a mistake needs it
 
             near = get_close_matches(name, RULE_NAMES, 1)
             raise ValueError(f"is wrong: {name} is no rule" + (f"; did you mean {near[0]}?" if near else ""))

@@ -21,7 +21,7 @@ INNER = frozenset({"child", ATTEMPT})
 """The relations of runs that ``@`` leaves out: runs inside another run, and attempts to continue one."""
 
 TRIES = frozenset({"fork", "resume", "replay", RESEND})
-"""Relations of runs that try something with a recorded one: ``@failed`` does not mean them."""
+"""Relations of runs that try something with a recorded one: ``@failed`` never selects one."""
 
 IDLE = "idle_us"
 """The key in ``Run.environment`` of a resumed run for the time between its attempts."""
@@ -29,7 +29,7 @@ IDLE = "idle_us"
 _CHILD = "child"
 
 RAISED_AT = "raised_at"
-"""In the capture of a run that an exception ended: file and line, ``agent.py:39``."""
+"""The key, in the capture of a run that an exception ended, for the file and line: ``agent.py:39``."""
 
 
 class Status(StrEnum):
@@ -48,12 +48,12 @@ _BAD = frozenset({Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How to start the run again.
+    """The way to start the run again.
 
     Attributes:
         kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments), ``request``
             (one request that a command line's server served), ``import`` (a file of another tool, which knows no
-            program) or ``block`` (a ``with record():`` block, which nothing can call again by itself).
+            program) or ``block`` (a ``with record():`` block, which cannot be called again alone).
         argv: The command line, program first; for a callable, the command that started its process.
         target: ``module:qualname`` of the callable, ``METHOD /path`` of the request, the format that was imported;
             empty otherwise.
@@ -61,7 +61,7 @@ class Entry:
         cwd: Working directory.
         python: Path of the interpreter.
         hash_seed: ``PYTHONHASHSEED`` in force; empty when the interpreter chose a secret one.
-        project: Root of the project the code came from: law 5 lets a replay execute only what lies inside it.
+        project: Root of the project from which the code came. A replay may execute only code inside this folder.
         own: The command of the interpreter itself, if ``argv`` is that of another program that started it (a shell,
             ``make``); else empty.
     """
@@ -104,16 +104,16 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
         started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began at the
             time in its file, or else at the import.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
-        parent: The id of the run from which it was forked or replayed, or that was recording when it began;
-            ``relation`` says how (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);
-            ``fork_event`` is the branching event.
+        parent: The id of the run from which it was forked or replayed, or that was recording when it began.
+            ``relation`` is the way (``child``, ``fork``, ``replay``, ``resume``, or ``attempt`` for an attempt to
+            resume the parent). ``fork_event`` is the branching event.
         lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
-        tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
+        tags: Free labels; ``flag`` is the text of a person's verdict. Both may be set later.
         files: Declared files and their content digests at the end.
         exit_status: Exit status of the process, negative for a signal; None for a run inside a process.
         result: Digest of the encoded return value, or empty.
         stdout, stderr: Keyed digests of the agent's whole output.
-        environment: Python version, platform, hash seed, argv and the rest of the kit's cheap facts.
+        environment: Python version, platform, hash seed, argv and the other facts of the kit that cost little.
         capture: The options of the recording (``order``, redaction rules and their versions …).
         degraded: Why the recording is incomplete, if it is.
     """
@@ -154,12 +154,12 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def home(self) -> Any:
-        """The store it was read from; None where it was read from none."""
+        """The store from which the run was read; None where it was read from no store."""
         return getattr(self, "_home", None)
 
     @property
     def title(self) -> str:
-        """Its name in a list: the agent, and the request it served; a dash for neither."""
+        """The name of the run in a list: the agent, and the request that it served; a dash if it has neither."""
         return " ".join(part for part in (self.agent, self.route) if part) or "-"
 
     @property
@@ -169,7 +169,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def lasted_us(self) -> int | None:
-        """How long it ran, without the time that it lay between its attempts; None where its end is unknown."""
+        """How long the run took, without the time between its attempts; None where its end is unknown."""
         if self.ended_us is None:
             return None
         idle_us = self.environment.get(IDLE)
@@ -189,13 +189,13 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
 
 def kept_in(run: R, store: Any) -> R:
-    """The same run, which knows now where it is kept."""
+    """The run itself, after its store has been noted on it."""
     object.__setattr__(run, "_home", store)
     return run
 
 
 def run_failed(run: Run) -> bool:
-    """Whether a run ended otherwise than it should."""
+    """Whether a run ended with a bad status."""
     return run.status in _BAD
 
 

@@ -12,14 +12,14 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run, Status
 
 AT: Final = "@"
-"""Between an agent and a route: ``refunds@POST /ask``."""
+"""The sign between an agent and a route: ``refunds@POST /ask``."""
 
 _BITS = 64
 _ROUTE = lazy_regex(r"[A-Z]* ?[/*]")
 
 
 def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:
-    """Whether a run is left out. One that has not ended well never is.
+    """Whether a run is left out of the sample. A run that has not ended well is never left out.
 
     The id of the first run of the lineage decides. So all runs of one lineage are treated alike, at any place and time,
     and the agent's own random numbers are not touched.
@@ -27,7 +27,7 @@ def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:
     Args:
         run: The run, as it has ended.
         share: Share of the runs that ended well that are kept, 0 to 1.
-        rules: The same for an agent, a route, or one route of an agent. See ``share_of``.
+        rules: The share for the runs of an agent, of a route, or of one route of an agent. See ``share_of``.
     """
     kept = share_of(run, share, rules)
     if run.status is not Status.OK or kept >= 1:
@@ -53,7 +53,7 @@ def parts_of(name: str) -> tuple[str, str]:
     """The agent and the route of a rule; each may be empty.
 
     Raises:
-        ValueError: The name has neither.
+        ValueError: The name has neither an agent nor a route.
     """
     agent, at, route = name.partition(AT)
     if not at and _ROUTE.match(name):
@@ -68,7 +68,7 @@ def parts_of(name: str) -> tuple[str, str]:
 
 
 def shares(table: Mapping[str, object]) -> dict[str, float]:
-    """Rules as they are written, read.
+    """The rules of a table, checked and with numbers as shares.
 
     Raises:
         ValueError: An entry names neither an agent nor a route, or has no share.

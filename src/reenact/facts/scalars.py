@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from reenact.facts.call import Json
 
 INTEGER_LIMIT = 2**63
-"""Integers at or beyond this size are tagged: other readers of JSON would round them."""
+"""Integers of this size or more are tagged, because other readers of JSON would round them."""
 
 
 class NotStorable(Exception):
@@ -37,7 +37,8 @@ def _read_bytes(data: Json) -> bytes:
 
 
 def _zone(zone: tzinfo | None) -> Json:
-    """None, a zone's key, ``[seconds, microseconds, name]`` of a fixed offset, or a foreign fixed zone."""
+    """The data of a time zone: None, the zone's key, ``[seconds, microseconds, name]`` of a fixed offset, or a fixed
+    zone of another library."""
     if zone is None:
         return None
     kind = type(zone)
@@ -125,12 +126,12 @@ def _read_complex(data: Json) -> complex:
 
 
 def _text(value: str) -> Json:
-    """Text with lone surrogates, which UTF-8 cannot carry."""
+    """The data of a text with lone surrogates, which UTF-8 cannot encode."""
     return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
 def _read_text(data: Json) -> str:
-    # Joined surrogates must stay two code units: UTF-8 with "surrogatepass" keeps them apart.
+    # Two surrogates in a row must stay two code units. UTF-8 with "surrogatepass" keeps them separate.
     return base64.b64decode(data, validate=True).decode("utf-8", "surrogatepass")
 
 

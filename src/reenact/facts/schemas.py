@@ -1,8 +1,8 @@
 """Schemas: whether data conform to a JSON Schema (draft 2020-12), and where they first do not.
 
-Schemas travel in files and meet data that a model wrote, so nothing here fetches anything, patterns are searched for
-in linear time, and work is counted. A keyword that is not known is refused by name: passed over in silence, it would
-hold for anything. ``format`` describes and does not check, as the standard has it; ``$ref`` stays inside its schema.
+Schemas come from files, and data may be written by a model. So nothing here fetches anything, patterns are searched for
+in linear time, and work is counted. An unknown keyword is refused by name. If it were ignored, all data would conform
+to it. ``format`` describes and does not check, as the standard has it; ``$ref`` stays inside its schema.
 
 Why not a library: ``jsonschema`` backtracks in patterns, fetches references, and every recorder would depend on it.
 """
@@ -22,14 +22,14 @@ from reenact.facts.patterns import PatternError, compile_pattern
 __all__ = ["MAX_DEPTH", "SchemaError", "check_schema", "violation"]
 
 MAX_DEPTH: Final = 100
-"""How deep schemas may lie inside each other, references followed."""
+"""How deeply schemas may be nested, with references followed."""
 
 _Path = tuple[str | int, ...]
 _Spend = Callable[[int], None]
 
 
 class SchemaError(ValueError):
-    """A schema that cannot be judged by, with the place and the reason in words."""
+    """A schema that cannot be used, with the place and the reason in words."""
 
 
 def check_schema(schema: Json) -> None:
@@ -53,7 +53,7 @@ def violation(value: Json, schema: Json, spend: _Spend = lambda _: None) -> str 
         spend: Called with the amount of work: one unit a keyword, and the steps of patterns. May raise.
 
     Returns:
-        The place and what is wrong there, in words; None where they conform.
+        The place and what is wrong there, in words; None where the data conform.
 
     Raises:
         SchemaError: Its references, or the data, go deeper than ``MAX_DEPTH``.
@@ -83,14 +83,14 @@ _REMARKS = frozenset(
 
 
 class _Check:
-    """Looks a schema over; the target of each reference once."""
+    """Checks a schema, with the target of each reference once."""
 
     def __init__(self, root: Json) -> None:
         self._root = root
         self._followed: set[str] = set()
 
     def run(self, schema: Json, at: _Path) -> None:
-        """Accept a schema, or name its fault."""
+        """Check one schema; raises an error that names the first fault."""
         if isinstance(schema, bool):
             return
         if not isinstance(schema, dict):
@@ -310,7 +310,7 @@ class _Judge:
         return self._spelled(left) == self._spelled(right)
 
     def _spelled(self, value: Json) -> str:
-        """The one spelling of a value: equal numbers have the same spelling, and objects have no order."""
+        """The text of a value that is the same for equal values: for equal numbers, and for objects in any order."""
         try:
             text = json.dumps(_plain(value), sort_keys=True, default=repr)
         except RecursionError:
@@ -351,7 +351,7 @@ def _is_number(value: Json) -> bool:
 
 
 def _is_integer(value: Json) -> bool:
-    """Whole numbers, however they are written: 1.0 is one."""
+    """Whether a value is a whole number. The float 1.0 is one, too."""
     return _is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
@@ -372,7 +372,7 @@ def _are_texts(value: Json) -> bool:
 
 
 def _plain(value: Json) -> Json:
-    """A value in which 1.0 is 1 and True stays True."""
+    """A value with whole floats as integers, so that 1.0 is 1 while True stays True."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whether a value after a name is a credential, by its look."""
+"""Whether a value after a name is a credential, judged by its characters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def is_basic(value: bytes) -> bool:
 
 
 def judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> CredentialSpan | None:
-    """The span of a quoted value, if it is a credential. ``loose``: the name was quoted as well (a JSON field)."""
+    """The span of a quoted value, if it is a credential. ``loose`` says that the name was quoted as well (a JSON
+    field)."""
     if stop <= start:
         return None
     value = data[start:stop]
@@ -42,8 +43,8 @@ def _beside_logprob(data: bytes, stop: int) -> bool:
 
 
 def secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = False) -> bool:
-    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone``: its line has
-    no other value for the name."""
+    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone`` says that its
+    line has no other value for the name."""
     if STANDIN.fullmatch(value) is not None or not value.strip(b"~"):
         return True
     plain = value.rstrip(b".,;:")

@@ -1,4 +1,5 @@
-"""An HTTP request that a program serves, and its response, as data: an ASGI scope to a call and back."""
+"""An HTTP request that a program serves, and its response, as data: an ASGI scope becomes a call, and a call becomes a
+scope."""
 
 from __future__ import annotations
 
@@ -13,16 +14,18 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 
 REQUEST_RULE: Final = "request/1"
-"""Key of a request that came in: its head. A replay sends the recorded one, so it always agrees."""
+"""The key rule of a request that came in, which compares its head. A replay sends the recorded request, so it always
+agrees."""
 
 RESPONSE_RULE: Final = "response/1"
-"""Key of the response that went out: status, headers and body. Another response is a divergence."""
+"""The key rule of the response that went out, which compares status, headers and body. Another response is a
+divergence."""
 
 REQUEST: Final = "request"
 """Name of the event that holds the request: head, and the body as a stream."""
 
 RELATION: Final = "request"
-"""How the run of a request is related to its parent, the run of the process."""
+"""The relation of the run of a request to its parent, the run of the process."""
 
 RESPONSE: Final = "response"
 """Name of the event that holds the response."""
@@ -31,13 +34,13 @@ LIFESPAN: Final = "lifespan"
 """Name of the events by which an application is told to start up and to shut down; each holds the message's type."""
 
 GONE: Final = "disconnect"
-"""Name of the event by which the program learnt that the exchange is over, or its client gone."""
+"""Name of the event by which the program learnt that the exchange is over, or that its client is gone."""
 
 ARRIVING: Final = frozenset({REQUEST, GONE, LIFESPAN})
 """Names of the input events that a server makes."""
 
 KEPT: Final = 8 << 20
-"""The number of bytes of a response body that are kept. The rest of a longer one goes into a digest."""
+"""The number of bytes of a response body that are kept. Of the rest of a longer body, only a digest is kept."""
 
 _FIRST_FAILURE: Final = 500
 
@@ -54,17 +57,17 @@ def preamble_of(run: Run) -> str:
 
 
 def arrives(call: Call) -> bool:
-    """Whether a call is a request that came in to a server: it cannot be made again."""
+    """Whether a call is an event that came in to a server, such as a request. The program cannot make it again."""
     return call.kind is Kind.INPUT and call.name in ARRIVING
 
 
 def failure_of(status: int | None) -> str:
-    """Why a request that was answered with ``status`` is a failed run; empty where it is not."""
+    """Why the run of a request that was answered with ``status`` has failed; empty where it has not."""
     return f"answered with status {status}" if status is not None and status >= _FIRST_FAILURE else ""
 
 
 def is_exchange(rule: str) -> bool:
-    """Whether a call's head has the headers of an HTTP message that the program served."""
+    """Whether calls with this rule have the headers of a served HTTP message in their heads."""
     return rule in (REQUEST_RULE, RESPONSE_RULE)
 
 
@@ -112,8 +115,8 @@ def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMap
 
 
 def scope_of_environ(environ: Mapping[str, object]) -> dict[str, Any]:
-    """A WSGI environment as an ASGI scope. The other entries (all of the process's variables, in wsgiref's) are not the
-    request's."""
+    """A WSGI environment as an ASGI scope. All other entries are left out, because they are not the request's: wsgiref
+    adds all variables of the process."""
     headers = [
         (name[5:].replace("_", "-").lower(), str(value)) for name, value in environ.items() if name.startswith("HTTP_")
     ]
@@ -189,7 +192,8 @@ def traceparent_of(scope: Mapping[str, Any]) -> str:
 
 
 def credentials_of(scope: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, list[str]]:
-    """The headers of a request that contain the value of an environment variable: header to scheme and variable.
+    """The headers of a request that contain the value of an environment variable: the header's name to the scheme and
+    the variable.
 
     The values themselves are removed before anything is written; a replay of the request puts today's values there.
 
@@ -228,7 +232,7 @@ def _tuple(address: Json) -> tuple[Any, ...] | None:
 
 
 class ServedResponse:
-    """A response as it is sent, message by message; at its end a call.
+    """A response that is collected message by message while it is sent, and becomes a call at its end.
 
     Attributes:
         status: The status of the response; None before it began.

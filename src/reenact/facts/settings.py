@@ -1,6 +1,6 @@
 """Settings: what a project and its environment may set, checked, with the origin of every value.
 
-Layers are laid over each other, the last one wins: the default, ``[tool.reenact]`` of ``pyproject.toml``,
+Each layer overrides the ones before it. They are the defaults, ``[tool.reenact]`` of ``pyproject.toml``,
 ``reenact.toml``, ``REENACT_*`` of the environment, and last the command line or the caller. This module is pure;
 ``abc.project_settings`` reads the files.
 """
@@ -41,7 +41,7 @@ else:
     named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 PREFIX = "REENACT_"
-"""Environment variables that set something begin with this."""
+"""The beginning of the names of environment variables that are settings."""
 
 ORDERS = ("exact", "arrival", "off")
 
@@ -49,7 +49,7 @@ SWITCHES: Mapping[str, str] = {
     "REENACT_DISABLE": "1: record nothing, run programs as if reenact were not there",
     "REENACT_DEBUG": "1: show tracebacks of errors",
 }
-"""Environment variables that are no settings: they are never read from a file."""
+"""Environment variables with our prefix that are no settings. They have no key in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Setting:
         name: Key in a file, ``server.ignore`` for one of the table ``server``; in the environment ``REENACT_`` and the
             name in capitals.
         default: The value if it is not set.
-        about: Its effect, in a line.
+        about: The effect of the setting, in a line.
         read: Checks a value of a file or of the environment and gives it its type.
     """
 
@@ -119,22 +119,22 @@ def resolve(layers: Iterable[Layer]) -> Settings:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """The settings in the environment. Variables of another name are left alone: see ``strangers``."""
+    """The settings in the environment. Other variables are ignored; ``strangers`` finds misspelled ones."""
     known = {PREFIX + setting.plain.upper(): setting.name for setting in SETTINGS}
     return Layer("environment", {known[name]: text for name, text in environ.items() if name in known and text != ""})
 
 
 def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Variables of our prefix that set nothing, each with the nearest name that would; for a person to see."""
+    """Variables with our prefix that set nothing, each with the nearest name of a setting, to be shown to a person."""
     known = [PREFIX + setting.plain.upper() for setting in SETTINGS] + list(SWITCHES)
     found = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
-    from difflib import get_close_matches  # late: few make a mistake
+    from difflib import get_close_matches  # imported late, because only a mistake needs it
 
     return [(name, next(iter(get_close_matches(name, known, 1)), "")) for name in found]
 
 
 def policy_of(settings: Settings, **over: object) -> Policy:
-    """The policy of the settings. Values given by name win over them; None does not."""
+    """The policy of the settings. Values given by name override them, except None."""
     names = {each.name for each in fields(Policy)}
     values = {setting.plain: settings[setting.name].value for setting in SETTINGS if setting.plain in names}
     values.update({name: value for name, value in over.items() if value is not None})
@@ -142,7 +142,8 @@ def policy_of(settings: Settings, **over: object) -> Policy:
 
 
 def _level(layer: Layer) -> Iterator[tuple[str, Json]]:
-    """The values of a layer by the whole names of their settings: a table of settings is taken apart."""
+    """The values of a layer by the whole names of their settings. Each value in a table gets the table's name before
+    its own."""
     for key, value in layer.values.items():
         if key not in _TABLES:
             yield key, value
@@ -235,7 +236,7 @@ def _table(value: Json) -> Json:
 
 
 def _terms(value: Json) -> Json:
-    """How long classes of runs are kept; a table inside is an agent's: ``{refunds = {ok = "30d"}}``."""
+    """How long classes of runs are kept. A table inside the table is for one agent: ``{refunds = {ok = "30d"}}``."""
     if not isinstance(value, Mapping):
         value = _table(value)
         assert isinstance(value, Mapping)

@@ -43,12 +43,13 @@ def namespace_of(cls: type) -> Mapping[str, Any]:
 
 
 def has_plain_metaclass(cls: type) -> bool:
-    """Whether a class has the hash and equality of every class: no metaclass of the agent answers for it."""
+    """Whether a class has the usual hash and equality of classes, so that comparing it runs no metaclass of the
+    agent."""
     return type(cls) is type or type(cls) is ABCMeta
 
 
 def is_one_of(cls: type, table: Container[object]) -> bool:
-    """Whether a set or mapping of exact built-in types has this type. Calls no metaclass for hash or equality."""
+    """Whether a set or mapping of exact built-in types contains this class. Calls no metaclass for hash or equality."""
     return has_plain_metaclass(cls) and cls in table
 
 
@@ -57,9 +58,9 @@ SCRIPT: Final = "__reenact_main__"
 
 
 def module_name(cls: type) -> str:
-    """Name of the module a class says it is from; ``?`` where it lies about it. Never raises.
+    """The name of the module that a class names as its own; ``?`` where that is no text. Never raises.
 
-    A class of a script is from ``__main__`` in a replay too.
+    For a class of a script it is ``__main__`` in a replay, too.
     """
     try:
         module = _MODULE.__get__(cls)
@@ -102,7 +103,7 @@ _shapes: weakref.WeakKeyDictionary[type, Shape] = weakref.WeakKeyDictionary()
 def shape_of(cls: type) -> Shape:
     """The shape of a class; kept as long as the class lives."""
     if type(cls).__hash__ is not type.__hash__ or type(cls).__eq__ is not type.__eq__:
-        return _look(cls)  # a metaclass with an equality of its own: not to be called
+        return _look(cls)  # the equality of the agent's metaclass must not be called
     shape = _shapes.get(cls)
     if shape is None:
         shape = _shapes[cls] = _look(cls)
@@ -135,7 +136,7 @@ def _look(cls: type) -> Shape:
 
 
 def dictionary_of(item: object, shape: Shape) -> dict[str, Any]:
-    """The live instance dictionary (not a copy); an empty one for instances without."""
+    """The live instance dictionary (not a copy); an empty one for instances without a dictionary."""
     if shape.dictionary is None:
         return {}
     held: dict[str, object] = shape.dictionary.__get__(item, type(item))
@@ -148,7 +149,7 @@ def slots_of(item: object, shape: Shape) -> dict[str, Any]:
     for name, descriptor in shape.slots:
         try:
             value = descriptor.__get__(item, type(item))
-        except AttributeError:  # a slot that was never set
+        except AttributeError:  # the slot was never set
             continue
         if not is_left_out(name, value):
             held[name] = value

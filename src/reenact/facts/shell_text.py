@@ -1,4 +1,4 @@
-"""Typed: a command as a person types it into a shell."""
+"""Shell text: a command as a person types it into a shell."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ _SPECIAL: Final = frozenset('"$`\\!')
 
 
 def typed(words: Iterable[str]) -> str:
-    """One command line of some words. An expression with quotes in it keeps them as they are, where that can be."""
+    """One command line of some words. A word with single quotes in it is put between double quotes where possible, so
+    that it stays readable."""
     return " ".join(f'"{each}"' if "'" in each and not _SPECIAL & set(each) else shlex.quote(each) for each in words)

@@ -1,7 +1,7 @@
-"""Sightings: what was found in parts of a long JSON text, which are not looked through again.
+"""Sightings: the credentials found in parts of a long JSON text, remembered so that no part is searched twice.
 
 An agent sends its conversation again at each step, perhaps without its oldest messages. A text is cut between the
-objects of its lists. No name there belongs to a value on the other side, so that each part can be searched by itself,
+objects of its lists. No name there belongs to a value on the other side, so that each part can be searched separately,
 in a recording and in its replay alike. The findings of a part are remembered under its digest, in this process.
 """
 
@@ -15,7 +15,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan
 
 LONG = 8 << 10
-"""Texts up to here are one part."""
+"""Texts up to this many bytes are one part."""
 
 _LARGE = 1 << 10
 _LARGEST = 16 << 10
@@ -24,13 +24,13 @@ _TELLING = 512
 _SHORTEST = 256
 _MOST = 8192
 _BETWEEN = lazy_regex(rb'\}\s{0,16},\s{0,16}(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
-"""Between two objects. No string of JSON ends so: behind its end there is no letter of a name."""
+"""The text between two objects of a list. A string of JSON does not match at its end, because no name follows there."""
 _HARMLESS: set[bytes] = set()
 _FOUND: dict[bytes, list[CredentialSpan]] = {}
 
 
 def parts(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the parts of a JSON text begin and end. Only an object itself decides whether a part ends after it, so
+    """Where the parts of a JSON text begin and end. Whether a part ends after an object depends only on that object, so
     the same objects make the same parts in any text."""
     start = before = 0
     for gap in _BETWEEN.finditer(data):
@@ -49,7 +49,7 @@ def seen(part: bytes, told: bytes, look: Callable[[bytes], list[CredentialSpan]]
     Args:
         part: The text.
         told: A digest of the values that ``look`` knows beside its rules, up to 64 bytes.
-        look: Searches it.
+        look: Searches the text.
     """
     if len(part) < _SHORTEST:
         return look(part)

@@ -40,7 +40,7 @@ _AFTER_PAIR = lazy_regex(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _TOKEN = lazy_regex(rb"[\w.\-+/=~%:]{1,1024}+")
 _BARE = lazy_regex(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
 _ERASED = lazy_regex(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
-"""The rest that redaction has left of a value; it ends there, even if text follows."""
+"""The remains of a redacted value. The value ends there, even if text follows."""
 _SEPARATOR = lazy_regex(rb"[,;&|)\]}{(\[]")
 _ASSIGNMENT = lazy_regex(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
 _IDENTIFIER = lazy_regex(rb"[A-Za-z_][\w.]*\Z")
@@ -82,10 +82,8 @@ _DEAR = 4
 
 
 def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """The values after a name from the settings: quoted, a number, or bare after ``=`` or ``:``. ``in_json``: no value
-    goes on after the end of its JSON string.
-
-    ``in_json``: no value goes on behind the string of JSON that it begins in.
+    """The values after a name from the settings: quoted, a number, or bare after ``=`` or ``:``. With ``in_json``, no
+    value goes on after the end of the JSON string in which it begins.
     """
     after = _AFTER.match(data, end)
     if after is None or after[3] in (b",", b"|"):
@@ -107,7 +105,8 @@ def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[
 def by_name(
     data: bytes, lower: bytes, flat: bytes, needle: bytes, find: Find, budget: Budget, *, in_json: bool
 ) -> Iterator[CredentialSpan]:
-    """Values of fields whose name holds ``needle``, which ``find`` finds in ``lower``; ``in_json`` as above."""
+    """Values of fields whose name contains ``needle``, which ``find`` finds in ``lower``; ``in_json`` as in
+    ``own_values``."""
     at = find(needle, 0)
     size = len(data)
     while at >= 0:
@@ -118,7 +117,7 @@ def by_name(
         if end < size and end - at <= LONGEST_NAME:
             begin = flat.rfind(b" ", max(0, at - LONGEST_NAME), at) + 1 or max(0, at - LONGEST_NAME)
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
-                begin += 1  # the letter of an escape, not of the name
+                begin += 1  # this letter belongs to an escape, not to the name
             weight = named(lower[begin:end].decode("latin-1"))
             if not weight and lower[begin:end] in _SECOND_WORDS:
                 first = _FIRST_WORD.search(lower, max(0, begin - 16), begin)
@@ -142,13 +141,13 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
         stop = data.find(line_end, end, end + _WIDEST)
         before = data.rfind(line_end, max(0, begin - _WIDEST), begin)
         quote = data.rfind(b'"', max(0, begin - _WIDEST), begin)
-        first = max(before + len(line_end) if before >= 0 else 0, quote + 1)  # a line, or the string that it is in
+        first = max(before + len(line_end) if before >= 0 else 0, quote + 1)  # of the line, or of the string around
         names = data[first:stop].removesuffix(b"\r").removesuffix(b"\\r").split(sign) if stop >= 0 else []
         if len(names) < 2 or not all(_NAME_OF_COLUMN.fullmatch(name) for name in names):
             continue
         above = data.rfind(line_end, max(0, first - _WIDEST), max(0, first - len(line_end))) + 1
         if before > quote and data.count(sign, above, first) == len(names) - 1:
-            continue  # a row like those below
+            continue  # this line is a row of values, because the line above has as many
         column = data.count(sign, first, begin)
         cell = re.compile(rb'"((?:[^"\r\n\\]|"")*+)"|([^"\r\n\\' + re.escape(sign) + rb"]*+)")
         at = stop + len(line_end)
@@ -171,14 +170,14 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
 
 
 def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """Credentials that a name at ``data[begin:end]`` announces."""
+    """The credentials that follow the name at ``data[begin:end]``."""
     after = _AFTER.match(data, end)
     if after is None:
         yield from _beside(data, begin, end, weight, in_json=in_json)
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
     if sign.startswith(b"=="):
-        sign, weight = b"=", 1  # a compared value is a credential only if it looks like one
+        sign, weight = b"=", 1  # a value in a comparison is a credential only if it looks like one
     fallback = None if quoted or sign != b"=" else _FALLBACK.match(data, end)
     at = at if fallback is None else fallback.end()
     if sign == b",":
@@ -188,11 +187,11 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
     opening = _OPEN.match(data, at if called is None else called.end())
     if opening is not None:
         if (quoted and len(opening[1]) < len(after[1])) or (sign != b"=" and opening[0].endswith(_DOCUMENTS)):
-            return  # the string ends here that the name stood in; or a text documents what has been named
+            return  # either the string with the name ends here, or a description of the named thing follows
         stop = _closing(data, opening, weight, in_json=in_json)
         span = judged(data, opening.end(), stop, weight, loose=quoted)
         if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):
-            return  # the name of a file or of a setting
+            return  # the value is the name of a file or of a setting
         if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
             span = CredentialSpan(opening.end(), stop, CredentialSort.NAMED.value)
         yield from () if span is None else (span,)
@@ -210,7 +209,7 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
 
 
 def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[CredentialSpan]:
-    """``the password is VALUE``, ``with password VALUE``."""
+    """The values in ``the password is VALUE`` and ``with password VALUE``."""
     sentence = _SENTENCE.match(data, end)
     if sentence is not None and spoken(sentence["pw"]):
         yield CredentialSpan(*sentence.span("pw"), CredentialSort.NAMED.value)
@@ -222,14 +221,14 @@ def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[CredentialSpan]
 
 
 def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[CredentialSpan]:
-    """A value without quotes."""
+    """The span of a value without quotes, if it is a credential."""
     name_end = data[begin:at].lower()
     scheme = None
     if b"authorization" in name_end or name_end.startswith(b"auth"):
         scheme = _SCHEME_WORD.match(data, at)
         at = scheme.end() if scheme is not None else at
     elif data[begin - 3 : begin] == b"://":
-        return  # the user of a URL: a password follows, up to a host
+        return  # the name is the user of a URL, where a password and a host follow
     if data[at : at + 1] == b"`":
         at += 1
     alone = _LINE_BEFORE.search(data, max(0, begin - 80), begin) is not None
@@ -251,8 +250,8 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
 
 
 def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
-    """The end of a value without quotes: a separator with another assignment, white space or nothing behind it;
-    ``loose``: the end of its word."""
+    """The end of a value without quotes: a separator before another assignment, white space or the end of the text.
+    With ``loose``, it is the end of the word."""
     erased = _ERASED.match(data, at)
     word = erased or _BARE.match(data, at)
     end = at if word is None else word.end()
@@ -283,8 +282,8 @@ def _opened(value: bytes, sign: bytes) -> bool:
 def _next_in_list(
     data: bytes, begin: int, end: int, after: re.Match[bytes], weight: int, *, in_json: bool
 ) -> Iterator[CredentialSpan]:
-    """The value after a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME",
-    VALUE]``."""
+    """The value that follows a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``,
+    ``["--NAME", VALUE]``."""
     if after[2] is None:
         return
     default = _DEFAULT.match(data, after.end())
@@ -313,7 +312,8 @@ def _next_in_list(
 
 
 def _announces_next(data: bytes, begin: int, stop: int, value: bytes) -> bool:
-    """Whether a name is an option, or the first of two entries, so that the next entry of its list is its value."""
+    """Whether the next entry of a list is the value of a name, because the name is an option or the first of two
+    entries."""
     if data[begin : begin + 1] == b"-" or data[begin - 2 : begin] == b"--":
         return not value.startswith(b"-")
     return (
@@ -322,7 +322,8 @@ def _announces_next(data: bytes, begin: int, stop: int, value: bytes) -> bool:
 
 
 def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """A value that no sign announces: of an option, an element, a part of a form, a pair in attributes or lines."""
+    """The value of a name without a sign between them: of an option, an element, a part of a form, a pair in attributes
+    or lines."""
     named_so = data[max(0, begin - 24) : begin].lower().rstrip(b"\\\"' ")
     before = data[begin - 1 : begin]
     if (data[end : end + 1] == b" " and data[begin : begin + 1] == b"-") or data[begin - 1 : begin + 1] == b"--":
@@ -380,7 +381,7 @@ def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Ite
 
 
 def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """``<password>VALUE</password>``, with attributes or without."""
+    """The value in ``<password>VALUE</password>``, with attributes or without."""
     opened = _ELEMENT.match(data, end)
     if opened is None:
         return
@@ -395,7 +396,7 @@ def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterato
 
 
 def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """Strings of a list under a name in the plural."""
+    """The strings of a list under a name in the plural."""
     for _ in range(64):
         gap = _LIST_GAP.match(data, at)
         opening = _OPEN.match(data, gap.end() if gap else at)
@@ -411,18 +412,19 @@ def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Cr
 
 
 def _closing(data: bytes, opening: re.Match[bytes], weight: int, *, in_json: bool) -> int:
-    """Where a string ends that ``opening`` has begun with backslashes and a quote; the end of data if it is cut off.
+    """The end of the string that ``opening`` has begun with backslashes and a quote; the end of the data if the string
+    is cut off.
 
-    A string nested k levels deep opens with 2**k - 1 backslashes. Taking one level of escaping off turns r
-    backslashes before a quote into (r - 1) / 2; the quote closes the string when an even number is left.
+    A string nested k levels deep opens with 2**k - 1 backslashes. Removing one level of escapes turns r backslashes
+    before a quote into (r - 1) / 2. The quote closes the string when an even number is left.
     """
     start, escapes, quote = opening.end(), len(opening[1]), opening[2]
     levels = (escapes + 1).bit_length() - 1
     whole = limit = len(data) if weight == 2 else min(len(data), start + _LONGEST_WEAK)
     cut_off = len(data)
-    if quote == b"'":  # a literal of a programming language, which ends in its line or was none
+    if quote == b"'":  # a literal of a programming language must end in its line
         limit = min(limit, start + _LONGEST_LITERAL)
-        if in_json:  # and is cut off where the string of JSON ends that it stands in
+        if in_json:  # and it cannot go on after the JSON string around it
             limit = string_end(data, start, limit)
             cut_off = limit if limit < whole else cut_off
         line = _LINE_END.search(data, start, limit)
@@ -437,7 +439,7 @@ def _closing(data: bytes, opening: re.Match[bytes], weight: int, *, in_json: boo
         left = at - first
         for _ in range(levels):
             if left % 2 == 0:
-                return first  # an outer string ends here, and this one with it
+                return first  # an outer string ends here, so this one ends too
             left //= 2
         if left % 2 == 0:
             return at - escapes if at - escapes >= start else at

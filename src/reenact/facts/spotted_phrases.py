@@ -1,4 +1,5 @@
-"""Credentials by the phrase that they stand in: options of commands, cookies, sentences, pairs the other way round."""
+"""Credentials by the phrase in which they appear: options of commands, cookies, sentences, pairs with the value before
+the name."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ _JAR = lazy_regex(
     _TAB + rb"/[^\s\\]{0,256}" + _TAB + rb"(?:TRUE|FALSE)" + _TAB + rb"\d{1,20}" + _TAB
     + rb"[^\s\\]{1,128}" + _TAB + rb"(?P<pw>[^\s\\\"]{5,4096})"
 )  # fmt: skip
-_STORED = lazy_regex(  # a cookie as a browser exports it
+_STORED = lazy_regex(  # a cookie in the form in which a browser exports it
     rb"value(?P<e>\\{0,7})\"\s{0,8}:\s{0,8}(?P=e)\"(?P<pw>[^\"\\\n]{8,4096})(?P=e)\"\s{0,8},(?:\s|\\[nrt]){0,64}(?P=e)\""
     rb"(?:domain|path|expires|httpOnly|sameSite|hostOnly)"
 )
@@ -145,7 +146,7 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
 
 
 def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    """``echo VALUE | sudo -S``: a command that reads a password."""
+    """The value in ``echo VALUE | sudo -S``, whose last command reads a password."""
     for needle in _READERS:
         at = find(needle, 0)
         while at >= 0:
@@ -197,7 +198,7 @@ def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan
 
 
 def cookies(data: bytes, start: int, end: int) -> Iterator[CredentialSpan]:
-    """The values of cookies in ``data[start:end]`` that say more than a setting."""
+    """The values of cookies in ``data[start:end]``, without values that can only be settings."""
     for pair in _PAIR.finditer(data, start, end):
         if pair[1].lower() not in _ATTRIBUTES and telling(pair[2]):
             yield CredentialSpan(*pair.span(2), CredentialSort.COOKIE.value)
@@ -214,7 +215,8 @@ def telling(value: bytes) -> bool:
 
 
 def spoken(value: bytes) -> bool:
-    """The same for a word of a sentence, which must have letters and digits."""
+    """Whether a word of a sentence is more likely a secret than an ordinary word. A secret must have letters and
+    digits."""
     bare = value.rstrip(b".,;:!?)")
     if not bare.strip(b"~") or bare.startswith(b"~rx"):
         return True
@@ -252,8 +254,8 @@ _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
     (b"ldap", _LDAP, telling),
     (b"convertto-securestring", _SECURED, _always),
 )
-"""How a phrase begins, in small letters; the phrase; whether its value is a credential."""
+"""For each phrase: its beginning in small letters, its pattern, and a test whether its value is a credential."""
 _READERS = (b"| sudo -s", b"--password-stdin")
 _INSERT = b"insert into "
 WORDS = (*(needle for needle, _, _ in _PHRASES), *_READERS, _INSERT, b"cookie", b"value")
-"""All that is searched for in small letters here."""
+"""All words of this module that are searched for in small letters."""

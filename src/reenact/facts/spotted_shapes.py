@@ -1,6 +1,7 @@
 """Credentials by the shape of their value: keys of vendors, tokens, schemes, private keys, passwords in a URL.
 
-A first pass of substring searches finds candidates; only those meet a regular expression, each of them bounded.
+A first pass of substring searches finds candidates; regular expressions are tried only there, and each of them is
+bounded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from reenact.facts.secrecy import is_basic
 from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
 RUN = b"a" * SHORTEST
-"""Without it in the folded text there is nothing long enough."""
+"""The shortest run of word characters, as in the folded text. Without it no part of a text is long enough."""
 _LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=/bot)|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
 _SHAPES = lazy_regex(
     _LEFT
@@ -38,7 +39,7 @@ _PAIRS = frozenset(
     b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL"
     b" xk xs MT Mj Mz ND NT Nj Nz OD OT".split()
 )
-"""How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
+"""The beginnings of the shapes. Shapes that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = lazy_regex(
     rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|dt0c01\.|1//|\d{8,10}:)\Z"
 )
@@ -57,11 +58,12 @@ whole key."""
 _USER = lazy_regex(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = lazy_regex(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
-_DEAR = 8  # the cost of trying a shape, compared with looking at a candidate
+_DEAR = 8  # trying a shape costs this many times more than finding a candidate
 
 
 def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[CredentialSpan]:
-    """Keys and tokens of known shapes; ``flat`` has an ``a`` for each character of a word, and spaces."""
+    """Keys and tokens of known shapes; ``flat`` has an ``a`` for each word character of ``data``, and a space for any
+    other."""
     at = flat.find(RUN)
     while at >= 0:
         budget.spend()
@@ -83,7 +85,7 @@ def _starts(data: bytes, at: int, end: int, before: bytes) -> Iterator[int]:
     """Where in or just before a run of word characters a shape may begin."""
     if data[at : at + 2] in _PAIRS:
         yield at
-    if before == b"\\":  # the letter of an escape stands before it
+    if before == b"\\":  # the run begins with the letter of an escape
         yield at + (5 if data[at : at + 1] == b"u" else 1)
     elif before == b"%":
         yield at + 2
@@ -122,7 +124,8 @@ def _shape_at(data: bytes, start: int) -> CredentialSpan | None:
 
 
 def _like_a_key(rest: bytes, run: int) -> bool:
-    """Whether random characters, not words joined by dashes: one unbroken part is long and mixes letters and digits."""
+    """Whether a text is random characters and not words joined by dashes. One of its parts must be long, and mix
+    letters and digits."""
     return any(
         len(part) >= run and not part.isalpha() and not part.isdigit() for part in rest.replace(b"-", b"_").split(b"_")
     ) or (len(rest) >= 32 and b"-" not in rest and rest.lower() != rest and rest.upper() != rest)
@@ -168,13 +171,15 @@ def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpa
 
 
 def _is_bearer(value: bytes) -> bool:
-    """Whether it is a token, or was one. A stand-in inside it looks random, although the replaced value did not."""
+    """Whether a value is a token, or was one before redaction. A stand-in inside it looks random, although the replaced
+    value did not."""
     rest = STANDIN.sub(b"", value)
     return len(value) >= SHORTEST if not rest else len(rest) >= SHORTEST and looks_random(rest)
 
 
 def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """The bodies of private keys in PEM, truncated ones too; ``in_json``: where the string of JSON ends."""
+    """The bodies of private keys in PEM, truncated ones too. With ``in_json``, a body ends at the latest with its JSON
+    string."""
     end = 0
     for match in _PEM.finditer(data):
         budget.spend()
@@ -185,7 +190,7 @@ def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Cred
             limit = string_end(data, match.end(), limit)
         end = data.find(_PEM_END, match.end(), limit)
         if end < 0:
-            # Cut off: everything that could belong to it.
+            # The key is cut off: its body is all that could belong to it.
             tail = _PEM_CUT.match(data, match.end(), limit)
             end = tail.end() if tail else match.end()
         if end > match.end():

@@ -1,8 +1,8 @@
 """States: the agent's state at one moment, encoded once, as a whole and part by part.
 
-A look at a state makes both: the parts are compared and searched later, the whole is the state before or after a step.
-The whole is joined from the parts where that gives the same text. For lists that are declared to grow only it has their
-length: their content is in the parts.
+A look at a state encodes both: the parts, which are compared and searched later, and the whole, which is the state
+before or after a step. The whole is joined from the parts where that gives the same text. For a list that is declared
+to grow only, the whole has its length, and a part has its content.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from reenact.facts.encoding import EncodedValue, ValuePart, encode, encode_part,
 from reenact.facts.growth import NewEntries
 
 GROWS = "grows"
-"""In the head of a step: the names of the lists of its state whose lengths are in its body."""
+"""The key, in the head of a step, for the names of the lists in its state whose lengths are in its body."""
 
 Look = Callable[[str, list[Any]], tuple[NewEntries, tuple[str, ...]] | None]
-"""Looks at a growing list by its name; None: it is to be written whole."""
+"""Looks at a growing list by its name; gives None if the list must be written whole."""
 
 
 class State(NamedTuple):
@@ -26,7 +26,7 @@ class State(NamedTuple):
     Attributes:
         body: The whole: JSON, UTF-8.
         opaque: Names of the types in it that could not be stored.
-        slots: The value of each key of a dictionary; of anything else the whole, without a name.
+        slots: The value of each key of a dictionary; for any other state, the whole under an empty name.
         grows: The names of the lists whose lengths are in the whole.
     """
 
@@ -42,7 +42,7 @@ def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = No
     Args:
         state: The state.
         grows: Keys of a dictionary whose lists are declared to grow only.
-        look: Looks at these; without it they are written whole.
+        look: Looks at these lists; without it they are written whole.
     """
     if type(state) is dict:
         held = state.copy()  # in one step, because another thread may replace the entries in between
@@ -62,7 +62,7 @@ def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = No
 
 
 def _grown_state(held: dict[str, Any], lists: list[str], look: Look | None) -> State | None:
-    """A state with growing lists; None where it is to be written as any other."""
+    """A state with growing lists; None where it must be written like any other state."""
     slots: dict[str, bytes] = {}
     parts: dict[str, ValuePart] = {}
     for key, value in held.items():

@@ -23,9 +23,9 @@ def has_form(form: str, head: Mapping[str, Json], body: bytes, media: str) -> bo
 
     Args:
         form: ``protobuf`` (an OTLP export), ``json KEY+KEY|KEY`` (an object that has all keys of one alternative),
-            ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin so),
-            ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or ``msgpack`` (a list).
-            A key may be a path: ``batch/*/event`` is the key of every item of a list.
+            ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin with
+            one of the prefixes), ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or
+            ``msgpack`` (a list). A key may be a path: ``batch/*/event`` is the key of every item of a list.
         head: The head of the request.
         body: The body on the wire.
         media: The media type of the body.
@@ -54,7 +54,8 @@ def is_export(body: bytes) -> bool:
 
 
 def _is_resource(data: bytes) -> bool:
-    """Resource (1), scopes (2), schema URL (3); older ones have a deprecated field (1000)."""
+    """Whether a message has the fields of a resource: resource (1), scopes (2), schema URL (3), and in older versions a
+    deprecated field (1000)."""
     fields = _fields(data)
     return (
         bool(fields)
@@ -64,13 +65,13 @@ def _is_resource(data: bytes) -> bool:
 
 
 def _is_scope(data: bytes) -> bool:
-    """Scope (1), its measurements (2), schema URL (3)."""
+    """Whether a message has the fields of a scope: scope (1), its measurements (2), schema URL (3)."""
     fields = _fields(data)
     return fields is not None and all(number in _OF_SCOPE for number, _, _ in fields)
 
 
 def _fields(data: bytes) -> list[tuple[int, int, int]] | None:
-    """Number, start and end of each field of a message that has only fields with a length; None for anything else."""
+    """Number, start and end of each field of a message whose fields all have a length; None for any other message."""
     found, at = [], 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -83,7 +84,7 @@ def _fields(data: bytes) -> list[tuple[int, int, int]] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and its end; -1 where there is none."""
+    """The value and the end of a variable-length integer; the value is -1 where there is none."""
     value = 0
     for n in range(_VARINT_BYTES):
         if at + n >= len(data):
@@ -103,14 +104,15 @@ def _parsed(body: bytes) -> Any:
 
 
 def _has_keys(value: Any, wanted: Sequence[str]) -> bool:
-    """Whether it is an object that has all keys of one alternative."""
+    """Whether a value is an object that has all keys of one alternative."""
     return isinstance(value, dict) and any(
         all(_has(value, key.split("/")) for key in keys.split("+")) for keys in wanted
     )
 
 
 def _has(value: Any, path: Sequence[str]) -> bool:
-    """Whether something lies at a path; ``*`` is every item of a list that has any."""
+    """Whether a value has something at a path. With ``*``, every item of a list must have it, and the list must not be
+    empty."""
     if not path:
         return True
     if path[0] == "*":
@@ -123,18 +125,18 @@ def _are_items(value: Any, wanted: Sequence[str]) -> bool:
 
 
 def _begins_lines(body: bytes, wanted: Sequence[str]) -> bool:
-    """Whether the first line is an object with these keys, and the second one an object too."""
+    """Whether the first line is an object with one of the wanted keys, and the second line is an object too."""
     lines = body.split(b"\n", 2)
     return len(lines) > 1 and _has_keys(_parsed(lines[0]), wanted) and isinstance(_parsed(lines[1]), dict)
 
 
 def _is_list(body: bytes) -> bool:
-    """Whether bytes begin as a list does in MessagePack."""
+    """Whether bytes begin like a list in MessagePack."""
     return bool(body) and (0x90 <= body[0] < 0xA0 or body[0] in _MSGPACK_ARRAYS)
 
 
 def _names_parts(body: bytes, prefixes: Sequence[str], media: str) -> bool:
-    """Whether it is a form in parts, each of which is named with one of these in front."""
+    """Whether a body is a multipart form in which the name of each part begins with one of the prefixes."""
     if not media.lower().startswith("multipart/form-data"):
         return False
     names = [part.partition(b'"')[0] for part in body.split(b' name="')[1:]]

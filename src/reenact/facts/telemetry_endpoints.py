@@ -1,6 +1,5 @@
-"""The list of endpoints that only take telemetry: a row each, as data.
-
-Data that a program reads is never in it: prompts, flags, price lists, version checks, and answers that name an upload.
+"""The list of endpoints that only take telemetry: a row each, as data. Endpoints that give data to a program are never
+in it: prompts, flags, price lists, version checks, and answers that name an upload.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Final
 from reenact.facts.lazy_dataclass import dataclass
 
 LIST: Final = 1
-"""Version of the list: a run keeps it, and rows that came later do not hold for it."""
+"""The version of the list. A run keeps it, and rows of later versions do not apply to that run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class Success:
     Attributes:
         status: The HTTP status; an RPC ends with ``OK``.
         media: Media type of the body; empty: none.
-        body: The body; for an RPC the message.
+        body: The body, or the message of an RPC.
     """
 
     status: int = 200
@@ -34,11 +33,12 @@ class Endpoint:
     """One row.
 
     Attributes:
-        name: The name of the rule; several rows may share it, and are turned off together.
+        name: The name of the rule; several rows may share a name, and are turned off together.
         methods: HTTP methods in capitals, or ``GRPC``.
         path: Pattern of the path (``*`` is anything within a part, ``**/`` any number of parts in front).
         hosts: Patterns of known hosts.
-        form: The form of the body (``facts.telemetry``), required at any other host; empty: known hosts only.
+        form: The form of the body (``facts.telemetry``), required at any other host. If it is empty, only known hosts
+            count.
         answer: Its answer when all is well.
         since: The first version of the list that has it.
     """
@@ -66,7 +66,7 @@ _OTLP_HOSTS: Final = (
     "telemetry.crewai.com", "otlp-gateway-*.grafana.net", "api.axiom.co", "*.ingest.sentry.io", "*.ingest.*.sentry.io",
     "www.comet.com", "otlp.*.datadoghq.com", "otlp.*.datadoghq.eu", "api.openlit.io", "*.signoz.cloud",
 )  # fmt: skip
-"""Hosts that take OTLP: at their paths the body is not looked at."""
+"""Hosts that take OTLP. For requests to them, the form of the body is not checked."""
 
 
 def _otlp() -> Iterator[Endpoint]:
@@ -89,7 +89,7 @@ def _tracing() -> Iterator[Endpoint]:
         "langsmith", _POST, "**/runs/multipart", smith, "multipart post.|patch.|feedback.|attachment.", _TAKEN
     )
     yield Endpoint("langsmith", _POST, "**/runs/batch", smith, "json post/*/trace_id|patch/*/trace_id", _TAKEN)
-    for prefix, hosts in (("", smith), ("api/v1/", smith), ("**/", ())):  # other parts of that service are read
+    for prefix, hosts in (("", smith), ("api/v1/", smith), ("**/", ())):  # other parts of the service are read
         yield Endpoint("langsmith", _POST, f"{prefix}runs", hosts, "json id+name+run_type", _TAKEN)
         yield Endpoint("langsmith", ("PATCH",), f"{prefix}runs/*", hosts, "json trace_id+dotted_order", _TAKEN)
 
@@ -126,8 +126,8 @@ def _tracing() -> Iterator[Endpoint]:
 
 
 def _experiments() -> Iterator[Endpoint]:
-    """MLflow: the requests that log a run. Endpoints that create or start something answer with its id, and are
-    read."""
+    """MLflow: the requests that log a run. Endpoints that create or start something are left out, because programs read
+    the id in their answers."""
     path = "**/mlflow/runs/"
     yield Endpoint("mlflow", _POST, f"{path}log-batch", (), "json run_id+metrics|run_id+params|run_id+tags", _OBJECT)
     for what in ("log-metric", "log-parameter", "set-tag"):
@@ -173,7 +173,7 @@ def _errors_and_apm() -> Iterator[Endpoint]:
 
 
 def _analytics() -> Iterator[Endpoint]:
-    """Product analytics, and what frameworks report of themselves."""
+    """Product analytics, and reports of frameworks about their own use."""
     hog = ("*.i.posthog.com", "app.posthog.com", "eu.posthog.com", "us.posthog.com")
     noted = Success(200, _JSON, b'{"status":1}')
     events = "api_key+batch/*/event|api_key+event+distinct_id|api_key+event+properties/distinct_id"
@@ -199,7 +199,7 @@ def _analytics() -> Iterator[Endpoint]:
 CATALOGUE: Final[tuple[Endpoint, ...]] = (
     *_otlp(), *_tracing(), *_experiments(), *_errors_and_apm(), *_analytics(),
 )  # fmt: skip
-"""Every row, in the order in which they are looked through."""
+"""All rows, in the order in which they are tried."""
 
 NAMES: Final = tuple(dict.fromkeys(each.name for each in CATALOGUE))
 """Every name of a rule."""

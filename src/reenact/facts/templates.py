@@ -2,8 +2,8 @@
 same template.
 
 Drain (He et al. 2017) learns templates from a stream of messages: values are recognised by pattern, words with a digit
-count as values, and messages of one length are compared. The learning depends on which messages came before, so two
-processes would name one group differently. Here is the part of it that needs no memory: a template depends on its
+count as values, and messages of one length are compared. Its result depends on the earlier messages, so two processes
+would name one group differently. This module has the part of Drain that needs no memory. A template depends on its
 message alone, and is the same in every process and store.
 """
 
@@ -21,7 +21,7 @@ LONGEST: Final = 2_000
 """The number of characters of a message that count, from its beginning."""
 
 WORDS: Final = 40
-"""Words of a template at most."""
+"""The most words of a template."""
 
 _WORD: Final = 60
 _BRACKETS: Final = str.maketrans("<>", "‹›")
@@ -47,8 +47,8 @@ def template(message: str) -> str:
     """The template of a message: pure, 20 to 100 µs.
 
     URLs, addresses of mail, stand-ins, paths, quoted texts and words with a digit become ``<*>``. A quoted name
-    (``'user_id'``) stays, because the name of a missing key matters. So does a number after *code*, *status*, *HTTP*,
-    *exit* or *errno*.
+    (``'user_id'``) stays, because the name of a missing key matters. A number after *code*, *status*, *HTTP*, *exit* or
+    *errno* stays, too.
 
     Args:
         message: Any text, in any script; only its first ``LONGEST`` characters count.

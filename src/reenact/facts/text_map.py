@@ -1,4 +1,4 @@
-"""Where the characters of a changed text stood in the text that it was made of."""
+"""The places of the characters of a changed text in the text from which it was made."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 _LONG = 1 << 16
-"""Bytes of a view from which on it is looked at around its changes alone, where these are few."""
+"""The size in bytes from which on a view with few changes is searched only around the changes."""
 _LINES_BEFORE = 2048
 _LINES_AFTER = 8192
-"""The bytes before and after a change, up to whole lines, for names of values and for long values."""
+"""How many bytes before and after a change are searched too, up to whole lines. They are enough for names before a
+value and for long values."""
 
 
 class TextMap:
-    """Maps places of the view to places of the text: pairs of places at which a run of equal characters, or a part that
-    represents others, begins."""
+    """Maps places of the view to places of the text. It keeps pairs of places at which a run of equal characters
+    begins, or a part that represents other characters."""
 
     __slots__ = ("there", "view")
 
@@ -29,7 +30,7 @@ class TextMap:
         return self.there[at] + (place - self.view[at] if self._equal(at) else 0)
 
     def end(self, place: int) -> int:
-        """Where what ends at ``place`` ends."""
+        """The end, in the text, of the part that ends at ``place``."""
         at = bisect_left(self.view, place)
         if at < len(self.view) and self.view[at] == place:
             return self.there[at]
@@ -38,7 +39,7 @@ class TextMap:
 
     def windows(self, text: bytes) -> tuple[tuple[int, int], ...]:
         """The lines around the decoded places of a long view, if these are few. The rest has been searched in the text
-        itself. Nothing where they are many."""
+        itself. If they are many, no lines."""
         found: list[tuple[int, int]] = []
         for place in self.view[1:] if len(text) >= _LONG else ():
             if found and place + _LINES_AFTER <= found[-1][1]:

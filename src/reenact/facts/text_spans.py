@@ -1,4 +1,4 @@
-"""Spans: places in a text that hold a credential, put in order, and a budget for looking for them."""
+"""Spans: places in a text that hold a credential, put in order, and a budget for the search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.wraps import rewrapped
 
 _BY_VALUE = "v"
-"""``facts.credentials.CredentialSort.VALUE``: of two equal spans it stays."""
+"""``facts.credentials.CredentialSort.VALUE``: of two equal spans, the one of this class stays."""
 _IN_STRING = lazy_regex(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
@@ -33,10 +33,10 @@ class EncodedText(NamedTuple):
 
 
 class CredentialSpan(NamedTuple):
-    """A credential in a text: ``text[start:end]``, its class, and whether it must keep being a number.
+    """A credential in a text: ``text[start:end]``, its class, and whether its replacement must be a number.
 
     Attributes:
-        wrapped: A text behind an encoding that holds credentials, in place of one.
+        wrapped: The encoded text with credentials inside, if the span is such a text and not one credential.
         tight: Whether its replacement must have the same length.
     """
 
@@ -49,7 +49,7 @@ class CredentialSpan(NamedTuple):
 
 
 class SearchExhausted(Exception):
-    """The text holds more candidates than its size allows for: it was made to be slow."""
+    """The text has more candidates than its size allows, so it was probably made to be slow to search."""
 
 
 Change = Callable[[bytes, CredentialSpan], bytes]
@@ -67,9 +67,9 @@ def replaced(
     Args:
         data: The text.
         spans: In order, never overlapping.
-        change: Gives what takes a credential's place.
+        change: Gives the replacement of a credential.
         after: Applied to each text behind an encoding, when its spans have been replaced.
-        exact: Whether a decoded text must keep its length; a text that cannot is changed as a whole.
+        exact: Whether a decoded text must keep its length; a text that cannot keep it is changed as a whole.
     """
     parts = []
     at = 0
@@ -99,7 +99,7 @@ def _within(
 
 
 def string_end(data: bytes, at: int, limit: int) -> int:
-    """Where the string of JSON ends in which ``at`` stands; ``limit`` if the string goes on beyond it."""
+    """The end of the JSON string around ``at``; ``limit`` if the string goes on beyond that."""
     found = _IN_STRING.match(data, at, limit)
     return limit if found is None else found.end()
 
@@ -119,7 +119,7 @@ class Budget:
         self.room = room
 
     def spend(self, amount: int = 1) -> None:
-        """Count some; raises ``SearchExhausted`` when there are too many."""
+        """Count some candidates; raises ``SearchExhausted`` when there are too many."""
         self.left -= amount
         if self.left < 0:
             raise SearchExhausted
@@ -135,7 +135,7 @@ class Budget:
 
 def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
     """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it), and of
-    equal ones the value of a variable. One that ends behind it makes it longer."""
+    equal ones the value of a variable. If a dropped span ends later than the kept one, the kept one is made longer."""
     kept: list[CredentialSpan] = []
     end = -1
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
@@ -152,7 +152,7 @@ def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
 
 
 def apart(spans: list[CredentialSpan]) -> list[CredentialSpan]:
-    """Spans in order. Two overlapping spans become one that covers both, unless one holds the other."""
+    """Spans in order. Two overlapping spans become one that covers both, unless one contains the other."""
     kept: list[CredentialSpan] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if not kept or span.start >= kept[-1].end:

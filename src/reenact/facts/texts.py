@@ -1,7 +1,7 @@
-"""Texts that a program reads without a call: variables of its environment, listings of folders; how they are packed.
+"""Texts that a program reads without a call: variables of its environment, listings of folders; and their packed form.
 
-A value is a byte for its sort, and a text. It is absent (the variable is not set), a text, a text with a removed
-credential (redaction keeps the rest, and a replay prefers today's value), or not known.
+A value is a byte for its sort, and a text. There are four sorts: absent (the variable is not set), a text, a text with
+a removed credential (redaction keeps the rest, and a replay prefers today's value), and unknown.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ ABSENT = b"0"
 TEXT = b"1"
 ERASED = b"3"
 UNKNOWN = b""
-"""The beginning of a value; an empty one means that nothing is known."""
+"""The four beginnings of a value; the empty one is for an unknown value."""
 
 _AGAIN = b"2"
 _LENGTH = 4
 
 
 def absent() -> bytes:
-    """The value for an absent thing."""
+    """The value for an absent variable or listing."""
     return ABSENT
 
 
@@ -29,12 +29,12 @@ def known(text: str) -> bytes:
 
 
 def text_of(value: bytes) -> str:
-    """The text of a value; empty for one without."""
+    """The text of a value; empty for a value without text."""
     return value[1:].decode("utf-8", "surrogateescape")
 
 
 def pack(values: Sequence[bytes]) -> bytes:
-    """Values in a row; one that equals the one before it takes a byte. Pure."""
+    """A pack of values in a row. A value that equals the one before it takes one byte."""
     parts: list[bytes] = []
     before: bytes | None = None
     for value in values:

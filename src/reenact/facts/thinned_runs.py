@@ -1,4 +1,5 @@
-"""Thinned runs: of their bodies the size and digest are left. They can be read and counted, and not replayed."""
+"""Thinned runs: their bodies are removed, and only sizes and digests are left. They can be read and counted, but not
+replayed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ NOTE = "thinned"
 
 
 def why_thinned(run: Run) -> str:
-    """Which rule took the bodies of a run out; empty where it has them."""
+    """The rule that removed the bodies of a run; empty where the run has its bodies."""
     return str(run.capture.get(NOTE) or "")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 def tools_in(tree: ast.AST) -> Iterator[str]:
     """Names of the tools that source code declares: functions under a decorator with *tool* in its name, and names that
-    are passed to one."""
+    are passed to a function with *tool* in its name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if any(_is_tool(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list):
@@ -18,8 +18,8 @@ def tools_in(tree: ast.AST) -> Iterator[str]:
 
 
 def plain_in(tree: ast.AST) -> set[str]:
-    """Names of functions without a decorator; none where the code makes tools of functions that it does not name, as
-    in ``[tool(each) for each in functions]``."""
+    """Names of functions without a decorator; an empty set where the code makes tools of functions that it does not
+    name, as in ``[tool(each) for each in functions]``."""
     found: set[str] = set()
     made: set[str] = set()
     for node in ast.walk(tree):

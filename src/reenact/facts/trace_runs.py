@@ -1,8 +1,9 @@
-"""Runs that were made of a trace: how sure each part of an event is, and model calls as another tool's spans tell them.
+"""Runs that were made from a trace: how exact each part of an event is, and model calls as another tool's spans
+describe them.
 
 A trace holds no bytes of the wire. Its model calls are kept as neutral readings in two parts, the request and the
-answer. Every event says of each of its parts whether it is *exact* (the value itself), *semantic* (the same content, in
-another form) or *absent*.
+answer. Every event says for each of its parts whether the part is *exact* (the value itself), *semantic* (the same
+content, in another form) or *absent*.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ RULE: Final = "traced/1"
 """The rule of a model call in a trace: its body is the request, in the neutral form."""
 
 ORIGINAL: Final = "original"
-"""The name of the event that holds the imported documents, cleaned by the gate."""
+"""The name of the event that holds the imported documents, cleaned by the redactor."""
 
 ORIGINAL_RULE: Final = "original/1"
-"""Rule of that event."""
+"""The key rule of that event."""
 
 SPAN: Final = "span"
-"""The key for an event's facts on its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
-``attributes`` (those that no table of names knows)."""
+"""The key for an event's facts about its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``,
+``times``, ``attributes`` (those that no table of names knows)."""
 
 _ANSWERED: Final = (
     *("model_answered", "text", "thinking", "tool_calls", "finish", "usage", "error", "response_id", "streamed"),
@@ -39,7 +40,7 @@ _ANSWERED: Final = (
 
 
 class Grade(StrEnum):
-    """How much of the wire a trace kept of something: the value itself, its content in another form, nothing."""
+    """How much a trace kept of one part of an event: the value itself, its content in another form, or nothing."""
 
     EXACT = "exact"
     SEMANTIC = "semantic"
@@ -51,8 +52,8 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "model_calls": ("answer", "answer"),
     "tool_calls": ("result", "result"),
 }
-"""The items of a trace's kit: for each, the part that its events have, and the part without which the run is a cold
-case if all events lack it."""
+"""The items of a trace's kit: for each item, the part that its events have, and the part that makes the run a cold case
+if all events lack it."""
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:
@@ -61,18 +62,19 @@ def weakest(grades: Iterable[Grade]) -> Grade:
 
 
 def is_traced(run: Run) -> bool:
-    """Whether a run was made of a trace, and not of HTTP exchanges."""
+    """Whether a run was made from a trace, and not from HTTP exchanges."""
     return is_imported(run) and bool(trace_of(run))
 
 
 def trace_of(run: Run) -> Mapping[str, Json]:
-    """The facts of a run on its trace: ``id``, ``digest``, ``spans`` …; empty where it was made of none."""
+    """The facts of a run about its trace: ``id``, ``digest``, ``spans`` …; empty where the run was made from no
+    trace."""
     found = (run.capture.get(NOTE) or {}).get("trace")
     return found if isinstance(found, Mapping) else {}
 
 
 def is_traced_model(call: Call) -> bool:
-    """Whether a call is one of a model that a trace tells."""
+    """Whether a call is a model call from a trace."""
     return call.rule == RULE
 
 
@@ -84,7 +86,8 @@ def is_original(call: Call) -> bool:
 def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
     """A reading as two bodies: the request and the answer.
 
-    Neither has the trace's names for attributes, so one call in two dialects has the same request.
+    Neither body has the trace's names for attributes, so a call that is recorded in two dialects of traces has the same
+    request.
 
     Args:
         data: The reading, as ``Reading.to_json`` gives it.
@@ -95,12 +98,12 @@ def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
 
 
 def reading_in(asked: bytes, answered: bytes) -> Reading:
-    """The reading in two bodies, without damaged parts and parts of another form."""
+    """The reading in two bodies, without damaged or malformed parts."""
     return Reading.from_json({"dialect": "", **_data(asked), **_data(answered)})
 
 
 def graded(event: Event) -> Mapping[str, Grade]:
-    """How sure each part of an event is; empty where nothing is said."""
+    """How exact each part of an event is, by the part's name; empty where the event does not say."""
     said = event.attributes.get(SPAN)
     found = said.get("fidelity") if isinstance(said, Mapping) else None
     grades = set(Grade)

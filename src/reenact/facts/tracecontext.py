@@ -1,7 +1,7 @@
 """A run as a trace: the ids of its spans, the caller's span around it, and the header that passes the trace on.
 
 Ids are digests of the run's id (which has entropy of our own) and the event's number. So no random number of the agent
-is used, a span has an id before it ends, and a run that is exported twice is one trace.
+is used, and a span has an id before it ends. A run that is exported twice is one trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADER: Final = "traceparent"
 """The header of W3C Trace Context; also the name of the note on the event whose request it was added to."""
 _HOST: Final = lazy_regex(r"(\*\.)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
 _TARGET: Final = lazy_regex(r"grpc://(?:dns:(?:///)?|ipv[46]:)")
-"""How the address of an RPC begins whose channel names its target by a scheme."""
+"""The beginning of the address of an RPC whose channel names its target by a scheme."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -31,7 +31,7 @@ def trace_id(run: str) -> str:
 
 
 def span_id(run: str, event: int | None) -> str:
-    """The id of the span of an event; of the run itself for None."""
+    """The id of the span of an event; for None, of the run's own span."""
     return blake2b(f"span {run} {'run' if event is None else event}".encode(), digest_size=8).hexdigest()
 
 
@@ -62,7 +62,7 @@ def named_hosts(patterns: Iterable[str]) -> Callable[[str], bool]:
         patterns: ``HOST`` or ``HOST:PORT``; ``*.HOST`` for every host below one.
 
     Raises:
-        ValueError: One that names no host.
+        ValueError: A pattern names no host.
     """
     found = []
     for pattern in patterns:
@@ -76,7 +76,7 @@ def named_hosts(patterns: Iterable[str]) -> Callable[[str], bool]:
         try:
             parts = urlsplit(_TARGET.sub("grpc://", url, count=1))
             host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
-        except ValueError:  # no address that can be taken apart
+        except ValueError:  # the address cannot be parsed
             return False
         return any(
             (host.endswith(f".{name}") if below else host == name) and (only is None or only == port)
@@ -93,7 +93,7 @@ class Propagation:
     Attributes:
         run: The run.
         leads_there: Whether a URL leads to a host that the policy names.
-        around: The caller's span; None: the run is a trace of its own.
+        around: The caller's span; None if the run is a trace of its own.
     """
 
     run: str
@@ -101,7 +101,7 @@ class Propagation:
     around: Around | None = None
 
     def header(self, call: Call, event: int) -> str:
-        """The ``traceparent`` for a request; empty without one. One that the agent sends stays.
+        """The ``traceparent`` header to add to a request; empty if none is added. A header that the agent sends stays.
 
         Args:
             call: The request.

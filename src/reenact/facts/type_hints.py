@@ -1,8 +1,8 @@
-"""The declarations of the caller's code: type hints, opened up for the parts of a value.
+"""The declarations of the caller's code: type hints, resolved for the parts of a value.
 
 A hint is held as *candidates*: the flat tuple of everything a part may be (unions, ``Annotated``, ``NewType`` and
-type aliases dissolved). Which candidate a recorded part belongs to is chosen by the name that was noted with it;
-the name only selects among classes that the declaration reaches (the class itself or a loaded subclass of it).
+type aliases dissolved). The name that was noted with a recorded part chooses its candidate. A name can only choose a
+class that the declaration reaches: a declared class or a loaded subclass of one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.facts.shapes import type_name
 Candidates = tuple[Any, ...]
 
 NOTHING: Candidates = ()
-"""Nothing is declared."""
+"""The candidates where nothing is declared."""
 
 _DEPTH = 20
 _TRANSPARENT = (typing.ClassVar, typing.Final, typing.Required, typing.NotRequired)
@@ -27,7 +27,7 @@ _hints: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDiction
 
 
 def candidates(hint: object) -> Candidates:
-    """Open up one type hint."""
+    """The candidates of one type hint."""
     if hint is None or hint is Any:
         return NOTHING
     return tuple(dict.fromkeys(_open(hint, 0))) if _hashable(hint) else tuple(_open(hint, 0))
@@ -167,7 +167,7 @@ def _resolve(cls: type) -> dict[str, Any]:
         let_through(error)
     try:
         return {name: hint for name, hint in cls.__annotations__.items() if not isinstance(hint, str)}
-    except Exception as error:  # none, or computed late and failing
+    except Exception as error:  # there are none, or computing them fails
         let_through(error)
         return {}
 

@@ -1,6 +1,6 @@
 """The functions of expressions on one value: whether it is JSON, matches a pattern, or conforms to a schema.
 
-Each is checked whole when an expression is compiled (the pattern, the schema), and never raises for data.
+The pattern or schema of each use is checked whole when an expression is compiled. No function raises an error for data.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ ASSERTIONS: Final[Mapping[str, str]] = {
     "json": "json(TEXT): what a text of JSON says; unknown where it is none",
     "matches": "matches(TEXT, 'PATTERN'): whether a regular expression is found anywhere in it",
 }
-"""Functions over one value, with the words the reference shows for each."""
+"""Functions over one value, with the text that the reference shows for each."""
 
 _Spend = Callable[[int], None]
 
 
 def objection(name: str, args: Sequence[ast.expr], files: Mapping[str, Json]) -> str:
-    """The fault in a use of one of the functions; empty without one.
+    """The fault in a use of one of the functions; empty without a fault.
 
     Args:
         name: The function.
@@ -52,14 +52,15 @@ def objection(name: str, args: Sequence[ast.expr], files: Mapping[str, Json]) ->
 
 
 def assertion(name: str, value: Json, rest: Sequence[ast.expr], files: Mapping[str, Json], spend: _Spend) -> Json:
-    """The value of one of the functions; None where ``value`` is unknown, or is nothing it can be asked of.
+    """The value of one of the functions; None where ``value`` is unknown, or is of a type to which the function does
+    not apply.
 
     Args:
         name: The function.
         value: The value that the function is asked about.
         rest: The other arguments in its brackets; checked.
         files: Schemas that may be named, by their names.
-        spend: Told of the work; may raise.
+        spend: Called with the amount of work; may raise.
     """
     if value is None:
         return None
@@ -71,7 +72,7 @@ def assertion(name: str, value: Json, rest: Sequence[ast.expr], files: Mapping[s
 
 
 def shortcoming(value: Json, schema: ast.expr, files: Mapping[str, Json], spend: _Spend) -> str | None:
-    """Where a value first is not as a schema says, in words; None where it conforms."""
+    """The first place where a value does not conform to a schema, in words; None where the value conforms."""
     try:
         return violation(value, _schema(literal(schema), files), spend)
     except SchemaError as error:
@@ -82,7 +83,7 @@ def literal(node: ast.expr) -> Json:
     """Data that are written out in an expression.
 
     Raises:
-        ValueError: Something there is no data.
+        ValueError: A part of the expression is no data.
     """
     match node:
         case ast.Constant(value=value):
@@ -109,7 +110,7 @@ def _schema(given: Json, files: Mapping[str, Json]) -> Json:
 
 
 def _read(value: Json, spend: _Spend) -> Json:
-    """The value of a JSON text; other values are data already."""
+    """The data of a JSON text; any other value unchanged, because it is data already."""
     if not isinstance(value, str):
         return value
     spend(len(value) // 16)

@@ -1,8 +1,8 @@
 """The slow path of writing a value: parts that are no plain JSON data become tagged data.
 
 Standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named tuples, enums) become
-plain data with the name of what they were, and what cannot be stored becomes ``{"~opaque": "module.Type"}``. No code of
-the value's class runs.
+plain data with the name of their class, and a value that cannot be stored becomes ``{"~opaque": "module.Type"}``. No
+code of the value's class runs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from reenact.facts.shapes import (
 )
 
 DEPTH_LIMIT = 100
-"""Nesting beyond this is opaque: readers must not need a deep stack."""
+"""Parts nested more deeply are opaque, because readers must not need a deep stack."""
 
 NODE_LIMIT = 100_000
-"""Parts of one value beyond this are opaque; a value that shares its parts can unfold without bound."""
+"""If a value has more parts, the further ones are opaque, because a value that shares its parts can unfold without
+bound."""
 
 TEXT_LIMIT = 2_000
 """The number of parts in an exception's arguments up to which its own text is used, and the number of characters of a
@@ -57,10 +58,10 @@ _fast = writer(ascii_only=False, nan=False)
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How instances of a class of some library are kept, for types that are not records.
+    """The two functions by which a library's class is stored, for types that are not records.
 
     Attributes:
-        write: Gives encodable data for an instance; may raise, then the instance is opaque.
+        write: Gives encodable data for an instance. If it raises, the instance is opaque.
         read: Makes an instance from that data and the class that the program has loaded under this name.
     """
 
@@ -69,11 +70,12 @@ class Codec:
 
 
 codecs: dict[str, Codec] = {}
-"""Codecs by ``module.QualName``, registered by the seams that know the library. Subclasses use their base's."""
+"""Codecs by ``module.QualName``, registered by the seams that know the library. A subclass uses the codec of its
+base."""
 
 
 def register_codec(name: str, codec: Codec) -> None:
-    """Teach the codec of values one more class (``httpx.Response``). The last registration of a name holds."""
+    """Register the codec of a class (``httpx.Response``). The last registration for a name counts."""
     codecs[name] = codec
     forget()
 
@@ -89,7 +91,7 @@ def codec_of(cls: type) -> tuple[str, Codec] | None:
 
 
 class ValueWriter:
-    """One walk over one value."""
+    """Writes one value, part by part."""
 
     __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets", "surrounded")
 
@@ -147,7 +149,7 @@ class ValueWriter:
         return self.refuse(value) if issubclass(kind, type) else self._shaped(value, shape_of(kind), depth)
 
     def dictionary(self, value: dict[Any, Any], depth: int) -> Json:
-        """A dictionary: an object where its keys allow it."""
+        """A dictionary as JSON-able data: an object where its keys allow that."""
         items = list(dict.items(value))
         if all(type(key) is str and write_text(key) is key for key, _ in items) and not (
             len(items) == 1 and items[0][0].startswith("~")
@@ -156,11 +158,11 @@ class ValueWriter:
         return {"~dict": self.pairs(items, depth)}
 
     def pairs(self, items: list[tuple[Any, Any]], depth: int) -> Json:
-        """Keys of any type with their values."""
+        """Keys of any type with their values, as JSON-able data."""
         return [[self.part(key, depth), self.part(item, depth)] for key, item in items]
 
     def members(self, value: Any, depth: int) -> Json:
-        """The members of a set."""
+        """The members of a set, as JSON-able data."""
         parts = [self.part(item, depth) for item in list(value)]
         return sorted(parts, key=_fast) if self.sort_sets else parts
 
@@ -185,12 +187,12 @@ class ValueWriter:
         return {"~data": ["subclass", shape.name, self.part(plain(value), depth)]}
 
     def member(self, shape: Shape, name: object, value: object, depth: int) -> Json:
-        """A member of an enumeration."""
+        """A member of an enumeration, as JSON-able data."""
         self.shapes[shape.name] = None
         return {"~enum": [shape.name, name if type(name) is str else None, self.part(value, depth)]}
 
     def record(self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int) -> Json:
-        """A record, by its fields."""
+        """A record as JSON-able data, by its fields."""
         fields = self.dictionary(dictionary, depth)
         held = {name: self.part(item, depth) for name, item in slots.items()}
         self.shapes[shape.name] = None
@@ -200,8 +202,8 @@ class ValueWriter:
         cls = type(error)
         before = self.nodes, len(self.opaque), len(self.shapes)
         args = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
-        # Most exceptions show their arguments. If the arguments are very many, or objects of the agent whose repr would
-        # run, the text is made from the encoded arguments.
+        # Most exceptions show their arguments. The text is made from the encoded arguments if there are very many, or
+        # if some are objects of the agent, whose repr would run.
         large = self.nodes - before[0] > TEXT_LIMIT
         foreign = before[1:] != (len(self.opaque), len(self.shapes)) and exceptions.shows_arguments(cls)
         self.surrounded |= foreign
@@ -252,12 +254,12 @@ ValueWriter.containers = _CONTAINERS
 
 
 class CopyWriter(ValueWriter):
-    """One walk over one deep copy (``facts.copies``)."""
+    """Writes one deep copy (``facts.copies``), part by part."""
 
     __slots__ = ()
 
     def copied(self, value: tuple[Any, ...], depth: int) -> Json:
-        """A tuple's copy of its parts."""
+        """A tuple in a copy, as JSON-able data."""
         what, *held = value
         if what == TUPLE:
             return {"~tuple": [self.part(item, depth) for item in held[0]]}

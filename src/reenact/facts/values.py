@@ -1,4 +1,4 @@
-"""Values as data, the one door: write them, read them back, show them, compare them.
+"""Values as data, the one module for all callers: write them, read them back, show them, compare them.
 
 The encoding is JSON with tagged standard types; ``facts.encoding`` describes the form. Nothing here imports or
 calls what data names, and writing never raises.
@@ -45,16 +45,15 @@ def sealed(result: object, error: BaseException | None) -> Value | Failure:
 
 
 def revealed(outcome: Value | Failure) -> Any:
-    """A recorded outcome: its value, or its exception raised."""
+    """The value of a recorded outcome. If the outcome is an exception, it is raised."""
     if isinstance(outcome, Failure):
         raise restore_error(outcome.error)
     return decode(outcome.body)
 
 
 def canonical(body: bytes) -> bytes:
-    """The same value in the one form that equal values share: keys and members of sets in order.
-
-    For keys and comparisons. Bytes that are not JSON are returned as they are.
+    """The encoding of the same value in a form that is the same for equal values: keys and members of sets are in
+    order. It is used for keys and comparisons. Bytes that are not JSON are returned as they are.
     """
     try:
         node = json.loads(body)
@@ -82,18 +81,18 @@ def _sorted(node: Json) -> Json:
 def jsonable(body: bytes) -> Json:
     """An encoded value as plain JSON-able data for people: tags dissolved, records as their fields.
 
-    Never raises: bytes that are not JSON come back as text. An opaque value reads ``<opaque module.Type>``.
+    Never raises: bytes that are not JSON come back as text. An opaque value becomes ``<opaque module.Type>``.
     """
     try:
         node = _loaded(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "backslashreplace")
-    # Without a tilde there is no tag; most bodies have none, and their walk would cost more than reading them.
+    # Most bodies have no tilde, so they have no tag. Walking over them would cost more than reading them.
     return _shown(node) if b"~" in body or b"\\u007" in body else node
 
 
 def _loaded(body: bytes) -> Json:
-    """``json.loads``, which looks for the encoding and for spaces first: nearly always it is UTF-8 without any."""
+    """The same result as ``json.loads``, but faster for UTF-8 without leading spaces, which is nearly all input."""
     try:
         return parsed(body.decode())
     except ValueError:

@@ -48,7 +48,7 @@ def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[
 
 
 def is_kept(name: str, patterns: tuple[str, ...] = ()) -> bool:
-    """Whether the value of a variable of this name may be kept, if it is no credential's."""
+    """Whether the value of a variable of this name may be kept, if the variable holds no credential."""
     return _KEPT.fullmatch(name) is not None or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

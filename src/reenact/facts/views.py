@@ -1,4 +1,4 @@
-"""Views: what a text holds behind colours, escapes and encodings, as texts of their own, and the way back.
+"""Views: the texts that colours, escapes and encodings hide in a text, and the way back to their places.
 
 A view is a decoded text, made of a whole text or of a part, that is searched for credentials. It returns the spans
 found in it as spans of the original text. If every character of the view comes from some characters of the original
@@ -26,7 +26,7 @@ _ESCAPED = rb"\\\\{0,6}(?:u001[bB]|x1[bB]|033)"
 _PARTING = lazy_regex(rb"\x1b" + _LETTERS + rb"(?=[\w-])|" + _ESCAPED + _LETTERS + rb"(?=[\w-])")
 _IN_WORD = lazy_regex(rb"(?<!\\)[\w-]")
 _HAS_ESCAPE = lazy_regex(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
-_PLAINER = lazy_regex(  # each way begins with a letter of its own, so that the search is for that letter
+_PLAINER = lazy_regex(  # each alternative begins with a letter of its own, so that the search is fast
     rb"\\(?P<deep>\\{0,6})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F])|(?P<slash>/))"
     rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#0{0,6}(?P<number>\d{2,3})|#[xX]0{0,6}(?P<hex>[0-9a-fA-F]{2}));"
     rb"|\x1b" + _LETTERS + rb"|" + _ESCAPED + _LETTERS
@@ -41,14 +41,16 @@ _FOLDS = (
         lazy_regex(_END + rb"[0-9a-fA-F]{1,6}" + _END),
     ),
 )
-"""The words in the head of a folded text (one in small letters, and all), and the folds."""
+"""For each way to fold a text: a word of its head in small letters, the pattern of the head's line, and that of the
+folds."""
 _PERCENT = lazy_regex(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
 _PERCENT_OR_PLUS = lazy_regex(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
 _RUN = lazy_regex(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
 _CODED = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/_-" else 32 for byte in range(256))
 _TWENTY = b"a" * 20
-"""Where a run begins, in a text with an ``a`` for each of its characters: quicker to find than the run itself."""
+"""The beginning of a run, in a text with an ``a`` for each character of a run. It is found faster than the run
+itself."""
 _ENCODED = lazy_regex(rb'"~(?:bytes|bytearray|str)":"([A-Za-z0-9+/]*+={0,2})(?:"|\Z)')
 """Base64 that ``facts.scalars`` has written."""
 _IS_HEX = lazy_regex(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
@@ -61,23 +63,23 @@ _SHORTEST = 20
 _CUT_OFF = 128
 _BINARY = 512
 _WIDTHS = (60, 64, 70, 72, 76, 80)
-"""How long the lines of an encoded text usually are."""
+"""The usual lengths of lines of an encoded text."""
 
 MEDIA = (
     *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"OggS", b"ID3", b"fLaC"),
     *(b"\xff\xfb", b"\xff\xf3", b"\x1aE\xdf\xa3", b"wOFF", b"wOF2", b"OTTO", b"PK\3\4", b"7z\xbc\xaf", b"Rar!", b"BZh"),
     *(b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format 3\0", b"\xd0\xcf\x11\xe0", b"\x7fELF", b"glTF"),
 )
-"""How images, audio, archives and documents begin, which are kept as they are."""
+"""The beginnings of images, audio, archives and documents. Such data are kept unchanged."""
 _PDF = b"%PDF-"
 _OF_NO_TEXT = bytes(byte for byte in range(32) if byte not in b"\t\n\r\x0b\x0c\x1b")
 HEAD = 64
-"""Bytes of a beginning that say whether it is one of them."""
+"""How many bytes of data decide whether they have one of these beginnings."""
 
 
 def is_media(head: bytes) -> bool:
-    """Whether data with this beginning is an image, audio, an archive or a document. The first letters decide; a text
-    may have them too (``BMW``), so there must also be a character that no text has."""
+    """Whether data with this beginning is an image, audio, an archive or a document. The first bytes decide. A text may
+    begin with them too (``BMW``), so there must also be a character that no text has."""
     if head.startswith(_PDF):
         return True
     head = head[:HEAD]
@@ -85,7 +87,7 @@ def is_media(head: bytes) -> bool:
 
 
 class View:
-    """A text, and how spans in it become spans of the text that it was made of."""
+    """A text, and the function that turns spans in it into spans of the original text."""
 
     __slots__ = ("back", "text")
 
@@ -99,7 +101,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
 
     Args:
         data: Any text.
-        in_json: Whether it is JSON, in whose views quotes stay escaped.
+        in_json: Whether the text is JSON. In its views, quotes stay escaped.
     """
     packed = _packed(data)
     if packed is not None:
@@ -112,7 +114,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
             whole = in_json or not places.windows(text)
             yield from _elsewhere(text, places, whole)
             if any(_IN_WORD.match(data, found.start() - 1) for found in _PARTING.finditer(data, 1)):
-                # those colours are inside a word, or between two
+                # some colours are inside a word or between two words
                 yield from _elsewhere(*changed(data, _PLAINER, _plainer(in_json, b" ")), whole)
             if whole:
                 return
@@ -124,7 +126,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
     inner = None if dump is None else _wrapped(wraps.DUMP, data, *dump.span())
     yield from () if inner is None else (inner,)
     at = data.find(b"\x1f\x8b\x08")
-    if at > 0:  # behind the head of a response
+    if at > 0:  # the compressed body follows the head of a response
         inner = _wrapped(wraps.GZIP, data, at, len(data))
         yield from () if inner is None else (inner,)
     yield from _runs(data)
@@ -149,7 +151,7 @@ def _packed(data: bytes) -> View | None:
 
 
 def wide(head: bytes) -> str:
-    """The encoding of a text with this beginning and two bytes a character; empty for other texts."""
+    """The encoding of a text with this beginning, if it has two bytes per character; empty for other texts."""
     if head[:2] == b"\xff\xfe":
         return wraps.UTF16_LE
     if head[:2] == b"\xfe\xff":
@@ -165,7 +167,7 @@ def wide(head: bytes) -> str:
 
 
 def _framed(data: bytes) -> View:
-    """Messages of an event stream: between their payloads a line ends."""
+    """The messages of an event stream as one text, with a line end between their payloads."""
     text = bytearray(data)
     at = before = 0
     while (found := wraps.framed(data, at)) is not None:
@@ -185,7 +187,7 @@ def _framed(data: bytes) -> View:
 
 
 def _unfolded(data: bytes) -> Iterator[View]:
-    """A text without soft line ends, or without chunk sizes, if its head says that it has them."""
+    """The views of a text without its soft line ends, or without its chunk sizes, if its head says that it has them."""
     lower = data.lower()
     for word, said, fold in _FOLDS:
         if word in lower and said.search(data) is not None:
@@ -209,7 +211,8 @@ def _moved(span: CredentialSpan, places: TextMap) -> CredentialSpan:
 
 
 def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes | None]:
-    """``colour`` for a colour code, one character for an escape or an entity. Quotes and backslashes stay escaped."""
+    """The replacement of a match: ``colour`` for a colour code, one character for an escape or an entity. Quotes and
+    backslashes stay escaped."""
 
     def change(found: re.Match[bytes]) -> bytes | None:
         if found["slash"] is not None:
@@ -233,7 +236,7 @@ def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes 
 
 
 def _quoted(data: bytes) -> Iterator[View]:
-    """The percent-encoded parts, a view for each word with one."""
+    """Views of the percent-encoded parts, one for each word with such a part."""
     stops = None
     at = 0
     while (found := _PERCENT.search(data, at)) is not None:
@@ -274,17 +277,18 @@ def _unquoted(data: bytes, begin: int, end: int) -> View:
 
 
 def encoded(data: bytes) -> list[tuple[int, int]]:
-    """Where bytes of a recorded value stand in base64: they may say anything, and their base64 says nothing."""
+    """The places of recorded bytes in base64. The bytes may contain a credential, but a shape in their base64 means
+    nothing."""
     return [found.span(1) for found in _ENCODED.finditer(data)]
 
 
 def decoded(data: bytes, start: int, end: int) -> View | None:
-    """These bytes, whether they are a text or not; None where they are not whole."""
+    """The view of the bytes at such a place, whether they are a text or not; None where they are not complete."""
     return _wrapped(wraps.BASE64, data, start, end)
 
 
 def begins_as_text(data: bytes) -> bool:
-    """Whether bytes begin like a text, or hold one."""
+    """Whether bytes begin like a text, or like data that hold a text."""
     return _like_text(data[:_SNIFFED])
 
 
@@ -298,7 +302,7 @@ def _runs(data: bytes) -> Iterator[View]:
 
 
 def coded(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where ``_RUN`` matches."""
+    """The places where ``_RUN`` matches."""
     flat = data.translate(_CODED)
     at = flat.find(_TWENTY)
     while (found := _RUN.match(data, at) if at >= 0 else None) is not None:
@@ -307,8 +311,8 @@ def coded(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges of an encoded text in a run of its characters: the whole run, or without the letter of an escape; or
-    line by line, if the lines do not belong together."""
+    """The ranges of an encoded text in a run of its characters: the whole run, without the letter of an escape before
+    it. If the lines do not belong together, each line is a range."""
     if data[start - 1 : start] == b"\\" and data[start : start + 1] in (b"n", b"r", b"t"):
         start += 1
     raw = data[start:end]
@@ -318,7 +322,7 @@ def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     lines = _BREAK.split(raw)
     usual = len(lines[0] if start or len(lines) < 3 else lines[1])
-    if len(lines) == 2 and not (usual in _WIDTHS and _goes_on(lines[1])):  # a text goes on in the next line
+    if len(lines) == 2 and not (usual in _WIDTHS and _goes_on(lines[1])):  # two lines must be one text
         usual = -1
     if max(map(len, lines)) == usual and all(len(line) == usual for line in lines[start == 0 : -1]):
         yield start, end
@@ -351,14 +355,14 @@ def _run(data: bytes, start: int, end: int) -> View | None:
         if plain is not None and _like_text(plain[:_SNIFFED]) and not _is_protected(data, start):
             raw = data[start + lead : end]
             size = len(raw) - sum(len(each) for _, each in wraps.breaks(raw))
-            over = size % 4 == 1 and raw[-1:] != b"="  # cut off behind the first of four
+            over = size % 4 == 1 and raw[-1:] != b"="  # a group of four is cut off after its first
             return _wrapped(wraps.BASE64, data, start + lead, end - over)
     return None
 
 
 def _leads(head: bytes, start: int, end: int) -> tuple[int, ...]:
-    """Where in a run an encoded text may begin: at its beginning, or behind a path. A text at the very beginning may
-    have been cut from a longer one, anywhere."""
+    """The places in a run at which an encoded text may begin: at the run's beginning, or after a path. A run at the
+    beginning of the data may be cut from a longer one, so it may begin at any character of a group."""
     if start == 0 and end >= _CUT_OFF:
         return (0, 1, 2, 3)
     path = head.rfind(b"/", 0, 2 * _SHORTEST) + 1
@@ -366,13 +370,13 @@ def _leads(head: bytes, start: int, end: int) -> tuple[int, ...]:
 
 
 def _whole_groups(head: bytes) -> bytes:
-    """The beginning of an encoded text, up to where four characters are full."""
+    """The beginning of an encoded text, up to the end of the last full group of four characters."""
     plain = re.sub(rb"\\{1,7}[rn]|\s|=", b"", head)
     return plain[: len(plain) // 4 * 4]
 
 
 def _like_text(plain: bytes) -> bool:
-    """Whether a text begins so, or something that holds one."""
+    """Whether a beginning is that of a text, or of data that hold a text."""
     if len(plain) < 8 or is_media(plain):
         return False
     if plain[:2] == b"\x1f\x8b" or (plain[:1] == b"\x78" and plain[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda")):
@@ -406,7 +410,7 @@ def _tight(spans: Found) -> Found:
 
 
 def _is_protected(data: bytes, at: int) -> bool:
-    """Whether the string of JSON that begins at ``at`` is a protocol id, or was signed by a provider."""
+    """Whether the JSON string that begins at ``at`` is a protocol id, or was signed by a provider."""
     lead = data[max(0, at - 64) : at].rstrip(b'\\" \t')
     if not lead.endswith(b":"):
         return False

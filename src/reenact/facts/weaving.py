@@ -1,16 +1,16 @@
-"""Weaving: the encoding of a large plain value, joined from pieces, of which unchanged ones are known.
+"""Weaving: the encoding of a large plain value, joined from pieces, of which the unchanged ones are reused.
 
-A value of megabytes that is passed from call to call hardly changes, so it is cut into runs of entries (some tens of
-kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A known fingerprint leads to its
-piece: the text, and the facts that were found about it. A fingerprint is first compared with the last one at the same
-place, and looked up by a digest only if it differs. Fingerprints live only in this process and are not stored. A piece
-is made from the copy that its fingerprint holds. So the encoded bytes are those that were compared, even if another
-thread changes the value at the same time.
+A value of megabytes that is passed from call to call hardly changes. So it is cut into runs of entries (some tens of
+kilobytes each), and a *fingerprint* is made of each run by ``marshal``, which is written in C. A known fingerprint
+leads to its piece: the text, and the facts that were found about it. A fingerprint is first compared with the last one
+at the same place, and looked up by a digest only if it differs. Fingerprints live only in this process and are not
+stored. A piece is made from the copy that its fingerprint holds. So the encoded bytes are those that were compared,
+even if another thread changes the value at the same time.
 
 Equal fingerprints mean equal values. Only plain JSON data (text, numbers, booleans, None, lists, dictionaries with
-names) and records of such data (``facts.copies``) have fingerprints, and each type has a form of its own there. Unequal
-ones may be equal values (two references to one text, or two texts), which costs time alone. A caller may say how other
-entries are written. Such an entry is then written again at each look; the rest is not.
+names) and records of such data (``facts.copies``) have fingerprints, and each type has a form of its own in them. Equal
+values may have unequal fingerprints (two references to one text, or two texts), which only costs time. A caller may say
+how other entries are written. Such an entry is then written again at each look; the rest is not.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from reenact.facts.scalars import INTEGER_LIMIT
 from reenact.facts.woven_text import Hand, Node, NotWoven, Piece, PieceMemory, Traits, Woven
 
 RUN = 32
-"""Entries of a container that are looked at to find out how large they are."""
+"""The number of entries of a container from which the size of its entries is estimated."""
 
 USUAL = 16 << 10
 MOST = 512
-"""Bytes of a fingerprint, and entries, that make a run on the average."""
+"""The average bytes of the fingerprint of a run, and the most entries for which a run is planned."""
 
 LONGEST = 64 << 10
-"""Bytes of a fingerprint beyond which a run is cut further."""
+"""The bytes of a fingerprint above which a run is cut further."""
 
 
 LONG = 16 << 10
-"""Bytes of an encoding from which on it is worth while to weave it, where it is made again and again."""
+"""The bytes of an encoding from which on weaving saves time, if the encoding is made again and again."""
 
 JOINED = 16 << 20
 """The total size of the last encodings, in bytes, which are reused for unchanged values."""
 
 OUTER = 2
-"""In how many containers an entry of the outermost one lies where it is a part of a state, which the limits count."""
+"""How many containers are around an entry of the outermost container if that is a part of a state. The limits count
+them."""
 
 _FEW = 64
 _DEEPEST = 16
@@ -61,15 +62,15 @@ _fast = writer(ascii_only=False, nan=False)
 
 
 Fits = Callable[[int, int, int], bool]
-"""Whether to weave a value, by the number of its parts, of its containers, and its depth."""
+"""Decides whether to weave a value, by the numbers of its parts and containers, and its depth."""
 
 
 def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
-    """The encoding of a dictionary or list; None where it does not fit, or has entries that are not plain and no
-    ``hand`` writes them.
+    """The encoding of a dictionary or list. None where ``fits`` refuses it, or where it has entries that are not plain
+    and no ``hand`` writes them.
 
-    About 3 ms a megabyte for known parts, and the cost of the encoding for the rest. Raises only the exceptions of the
-    program's signal handlers.
+    It takes about 3 ms per megabyte of known parts, and the time of the encoding for the rest. Raises only the
+    exceptions of the program's signal handlers.
     """
     if type(value) is not dict and type(value) is not list:
         return None
@@ -81,7 +82,7 @@ def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
         ValueError,
         TypeError,
         RuntimeError,
-    ) as error:  # what marshal does not take; NaN and lone surrogates
+    ) as error:  # marshal does not take the value, or it has NaN or lone surrogates
         let_through(error)
         return None
     return _joined(root, id(value)) if fits(*weight) else None
@@ -93,7 +94,7 @@ def is_long(name: str) -> bool:
 
 
 def note_length(name: str, text: bytes) -> None:
-    """Note the length of the value of a name; empty if it cannot be woven."""
+    """Note the length of the encoding of a name's value. Pass an empty text if the value cannot be woven."""
     long = _memory.long
     if len(text) < LONG:
         long.pop(name, None)
@@ -104,7 +105,7 @@ def note_length(name: str, text: bytes) -> None:
 
 
 def join(texts: Mapping[str, bytes]) -> bytes:
-    """The encoding of a dictionary of values that are encoded, by their names; woven where one of them is."""
+    """The encoding of a dictionary, from the encodings of its values by name. It is woven where one of them is."""
     leads = {name: _fast(name).encode() + b":" for name in texts}
     if not any(type(text) is Woven for text in texts.values()):
         return b"{%b}" % b",".join([leads[name] + text for name, text in texts.items()])
@@ -124,7 +125,7 @@ def join(texts: Mapping[str, bytes]) -> bytes:
 
 
 def _written(text: bytes, weight: int, traits: Traits | None = None) -> Piece:
-    """The piece of entries that are encoded."""
+    """The piece of entries that are already encoded."""
     digest = blake2b(text, digest_size=16, person=b"text" if traits is None else b"traits").digest()
     piece = _memory.find(digest)
     if piece is None or piece.traits != traits:
@@ -137,7 +138,7 @@ _memory = PieceMemory()
 
 
 def forget() -> None:
-    """Forget every piece: no session listens any more."""
+    """Forget every piece, because no session listens any more."""
     global _memory
     _memory = PieceMemory()
 
@@ -149,14 +150,14 @@ def _hint(hints: dict[int, Any], value: Any, what: Any) -> None:
 
 
 def _node(value: Any, depth: int, hand: Hand | None) -> Node:
-    """A container, cut."""
+    """A container, cut into pieces."""
     memory = _memory
     if depth > _DEEPEST or memory.holds_unfit(id(value)):
         raise NotWoven
     try:
         return _cut(value, depth, hand)
     except (NotWoven, ValueError):
-        if depth:  # the outermost is often made for the call, and another lies in its place at the next
+        if depth:  # the outermost is often made for one call, and another gets its address at the next
             _hint(memory.unfit, value, _BELIEVED)
         raise
 
@@ -173,7 +174,7 @@ def _cut(value: Any, depth: int, hand: Hand | None) -> Node:
     held = list(value_then.values()) if mapping else value_then
     if mapping:
         _require_names(keys, held)
-    elif id(str) in set(map(id, map(type, held))):  # texts of a list may be credentials by the list's name: not cut
+    elif id(str) in set(map(id, map(type, held))):  # not cut: a list's name may make its texts credentials
         node.parts.append(_alone(node, held))
         return node
     length = memory.runs.get(id(value)) or _length(held, hand)
@@ -188,20 +189,21 @@ def _cut(value: Any, depth: int, hand: Hand | None) -> Node:
 
 
 def _length(held: list[object], hand: Hand | None) -> int:
-    """How many entries of a container make a run of the usual size, a power of two: by what the first of them take."""
+    """How many entries of a container make a run of the usual size, as a power of two. It is estimated from the first
+    entries."""
     few = held[:RUN]
     try:
         size = len(_fingerprint(few, hand))
     except ValueError:
         if hand is None:
             raise
-        size = USUAL  # each is written by itself
+        size = USUAL  # each entry is written separately
     each = max(1, size // max(1, len(few)))
     return min(MOST, 1 << max(0, (USUAL // each).bit_length() - 1))
 
 
 def _cut_out(value: object, held: list[object], *, singly: bool) -> list[int]:
-    """Places of the containers that are cut themselves, or may have to be."""
+    """The places of the inner containers that are cut themselves, or may have to be cut."""
     if singly:
         return [at for at, item in enumerate(held) if (type(item) is dict or type(item) is list) and item]
     if id(value) not in _memory.parents:
@@ -211,8 +213,8 @@ def _cut_out(value: object, held: list[object], *, singly: bool) -> list[int]:
 
 
 def _runs(node: Node, value: object, keys: list[str], held: list[object], length: int) -> None:
-    """Entries in a row. The entries of a dictionary are cut by their names, so that a removed entry leaves the other
-    runs unchanged."""
+    """Cut entries in a row into runs. The names of a dictionary's entries decide where it is cut, so that a removed
+    entry leaves the other runs unchanged."""
     if node.mapping:
         ends = [at + 1 for at, key in enumerate(keys) if hash(key) % length == 0]
     else:
@@ -235,7 +237,7 @@ def _require_names(keys: list[Any], held: list[Any]) -> None:
 
 
 def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
-    """Some entries of a container: one piece, or where they are too large together, each by itself."""
+    """Add some entries of a container: as one piece, or each by itself where they are too large together."""
     entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
     try:
         piece = _piece(node, entries)
@@ -259,7 +261,7 @@ def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
 
 
 def _child(node: Node, key: str, item: object, depth: int) -> None:
-    """A container by itself: one piece, or a node of its own where it is large."""
+    """Add an inner container: as one piece, or as a node of its own where it is large."""
     if id(item) not in _memory.runs:
         piece = _piece(node, {key: item} if node.mapping else [item])
         if piece is not None:
@@ -292,7 +294,8 @@ def _text_of(mapping: bool, entries: Any, written: list[tuple[Any, Traits]]) -> 
 
 
 def _fingerprint(entries: Any, hand: Hand | None) -> bytes:
-    """The ``marshal`` bytes of entries; for records with the numbers of their classes, as those of a tuple.
+    """The ``marshal`` bytes of entries. If records are among them, the bytes are those of a tuple: the copies, the
+    numbers of their classes, and the names.
 
     Raises:
         ValueError: An entry cannot be marshalled.
@@ -346,7 +349,7 @@ def _of_records(
     """A piece of entries with records among them.
 
     Raises:
-        NotWoven: Something there may be another value than it looks like.
+        NotWoven: A part may be another value than it looks like.
     """
     hand, depth = node.hand, node.depth + OUTER
     if hand is None or not is_sound(copies):
@@ -364,10 +367,10 @@ def _of_records(
 
 
 def _weighed(parts: Any) -> tuple[int, int, int]:
-    """How many parts, how many that hold others, and how deep they lie.
+    """The number of parts, the number of containers among them, and the greatest depth.
 
     Raises:
-        NotWoven: Something there is not plain.
+        NotWoven: A part is not plain.
     """
     nodes = containers = depth = 0
     while parts:
@@ -388,14 +391,14 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
             else:
                 raise NotWoven
         containers += len(deeper)
-        if nodes + sum(map(len, deeper)) > _MOST_NODES or depth > _MOST_LEVELS:  # it may hold itself
+        if nodes + sum(map(len, deeper)) > _MOST_NODES or depth > _MOST_LEVELS:  # a container may hold itself
             raise NotWoven
         parts = list(itertools.chain.from_iterable(deeper))
     return nodes, containers, depth
 
 
 def _joined(root: Node, of: Hashable) -> Woven:
-    """The text of all pieces and of the parts between them; the same object as the last time if it is equal."""
+    """The text of all pieces and of the parts between them. If it equals the last one, that same object is returned."""
     parts = list(_flat(root))
     joined = _memory.joined
     woven = joined.pop(of, None)
@@ -403,7 +406,7 @@ def _joined(root: Node, of: Hashable) -> Woven:
         woven = _put_together(root, parts)
     joined[of] = woven
     size = sum(map(len, list(joined.values())))
-    for earliest in list(joined):  # lists, because another thread may be here, too
+    for earliest in list(joined):  # a list, because another thread may change the dictionary
         if size <= JOINED:
             break
         size -= len(joined.pop(earliest, b""))

@@ -12,27 +12,27 @@ from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.woven_text import Node, Piece, Woven
 
 Canonical = Callable[[bytes], bytes | None]
-"""Canonical JSON of JSON; None where it is irregular."""
+"""Gives the canonical JSON of a JSON text; None for an irregular text."""
 
 _STANDIN = MARK.decode()
 _spelled = writer(ascii_only=True, nan=False)
 
 _Entries = tuple[list[str], list[bytes]]
-"""Names (none in a list), and the canonical text of each entry, its name included."""
+"""The names of entries (none in a list), and the canonical text of each entry, with its name."""
 
 _orders: list[tuple[list[str], list[int]]] = []
-"""In which order the entries of the last few large dictionaries come: their names seldom change."""
+"""The order of the entries of the last few large dictionaries. It is kept because their names seldom change."""
 _ORDERS = 8
 
 
 class _Irregular(Exception):
-    """The whole has to be looked at at once."""
+    """The text cannot be made canonical piece by piece."""
 
 
 def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
     """The canonical form of ``body`` as plain bytes; None where it cannot be found piece by piece.
 
-    About 4 ms a megabyte for what is known.
+    It takes about 4 ms per megabyte of known pieces.
 
     Args:
         body: JSON that was woven.
@@ -45,7 +45,7 @@ def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
 
 
 class _Texts:
-    """Canonical entries of the pieces of one text, credentials reduced to constants."""
+    """Canonical entries of the pieces of one text, with credentials reduced to constants."""
 
     def __init__(self, body: Woven, canonical: Canonical) -> None:
         self._canonical = canonical
@@ -57,7 +57,7 @@ class _Texts:
             end = place + len(piece.text)
             while at < len(spans) and spans[at].start < end:
                 span = spans[at]
-                if span.start < place or span.end > end:  # in a name that stands between pieces
+                if span.start < place or span.end > end:  # the credential is in a name between pieces
                     raise _Irregular
                 self._spans.setdefault(place, []).append(span._replace(start=span.start - place, end=span.end - place))
                 at, left = at + 1, left - 1
@@ -122,7 +122,7 @@ def _node(node: Node, texts: _Texts) -> bytes:
 
 
 def _order(names: list[str]) -> list[int]:
-    """Places of the names, sorted."""
+    """The places of the names in the order of the sorted names."""
     for known, order in list(_orders):
         if known == names:
             return order

@@ -12,13 +12,13 @@ REMEMBERED = 24 << 20
 """The size of each of the two generations of pieces, with texts, fingerprints and the objects around them, in bytes."""
 
 BESIDE = 1 << 10
-"""The bytes that a piece takes in addition to its text, with its facts: small pieces add up, too."""
+"""The bytes that a piece takes in addition to its text, with its facts: many small pieces add up."""
 
 _numbers = itertools.count()
 
 
 class Traits(NamedTuple):
-    """Facts on entries that are not plain, as on a value (``facts.encoding.Encoded``).
+    """The facts on entries that are not plain, as for a value (``facts.encoding.EncodedValue``).
 
     Attributes:
         opaque, shapes: Names of types.
@@ -29,7 +29,7 @@ class Traits(NamedTuple):
 
 
 class Hand(Protocol):
-    """Writes values that are not plain, each entry by itself, so that limits count for each."""
+    """Writes values that are not plain. Each entry is written separately, so that the limits apply to each."""
 
     def unlike(self, kind: type) -> bool:
         """Whether instances of a class are written in another way than by their fields."""
@@ -44,10 +44,10 @@ class Hand(Protocol):
     def record(
         self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
     ) -> tuple[Any, Traits]:
-        """The same for a record, by its fields."""
+        """A record as JSON-able data, by its fields."""
 
     def copied(self, copy: object, depth: int) -> tuple[Any, Traits]:
-        """The same for a deep copy."""
+        """A deep copy as JSON-able data."""
 
 
 class Piece:
@@ -57,7 +57,7 @@ class Piece:
         text: JSON, UTF-8.
         nodes, containers, depth: The numbers of its parts and of containers among them, and the greatest depth.
         blob: The fingerprint that it was made of.
-        traits: Those of entries that are not plain; None: all are.
+        traits: The facts on entries that are not plain; None if all are plain.
         known: The facts found about the text, by the name of the search.
         number: Its number, which no other piece ever has.
     """
@@ -83,9 +83,9 @@ class Node:
     Attributes:
         mapping: Whether it is a dictionary.
         depth: The number of containers around it.
-        parts: In order.
+        parts: Its pieces and inner nodes, in order.
         past: Digests of the pieces that it had the last time, in order, where that is known.
-        hand: Writes entries that are not plain; None: all must be plain.
+        hand: Writes entries that are not plain; if it is None, all must be plain.
         place: The number of pieces made for it now.
     """
 
@@ -100,7 +100,7 @@ class Node:
         self.place = 0
 
     def weight(self, most: int) -> tuple[int, int, int]:
-        """How many parts there are in all, how many that hold others, and how deep they lie.
+        """The number of parts in all, the number of containers among them, and the greatest depth.
 
         Raises:
             NotWoven: More containers than ``most`` were cut: one may hold another many times.
@@ -131,12 +131,12 @@ class Woven(bytes):
     Attributes:
         root: The value that it was made of.
         places: Each piece in order, with the place of its first byte.
-        parts: The same, with the text between them.
+        parts: The pieces in order, with the text between them.
     """
 
     @property
     def traits(self) -> Traits | None:
-        """Of all that is not plain in it; None: all of it is."""
+        """The facts on entries that are not plain in it; None if all are plain."""
         found = [piece.traits for _, piece in self.places if piece.traits is not None]
         if not found:
             return None
@@ -149,7 +149,7 @@ class Woven(bytes):
     parts: list[Piece | bytes]
 
     def behind(self, lead: bytes) -> Woven:
-        """The same behind other bytes."""
+        """The same encoding with other bytes before it."""
         woven = Woven(lead + self)
         woven.root = self.root
         woven.places = [(at + len(lead), piece) for at, piece in self.places]
@@ -158,13 +158,13 @@ class Woven(bytes):
 
 
 class NotWoven(Exception):
-    """The value is not plain, or not worth it."""
+    """The value is not plain, or weaving it would save nothing."""
 
 
 class PieceMemory:
     """Pieces by the digest of their fingerprint, and facts on containers by their ``id``, which is only a hint.
 
-    Two generations: a piece that is not used while one generation fills is forgotten."""
+    There are two generations of pieces: a piece that is not used while one generation fills is forgotten."""
 
     def __init__(self) -> None:
         self.young: dict[bytes, Piece] = {}
@@ -177,12 +177,13 @@ class PieceMemory:
         self.joined: dict[Hashable, Woven] = {}
         """The last encodings, by the value's name; the latest comes last."""
         self.runs: dict[int, int] = {}
-        """Containers to be cut: how many entries make a run."""
+        """For containers to be cut, how many entries make a run."""
         self.parents: dict[int, None] = {}
-        """Large containers that are known to hold others which must be cut; a search for those would take long."""
+        """Large containers that are known to hold containers which must be cut. They are noted because a search would
+        take long."""
         self.unfit: dict[int, int] = {}
-        """Containers that were not plain or not worth it, and the number of further looks for which that is assumed,
-        because another container may get the address of a removed one."""
+        """Containers that were not plain or not worth weaving, each with the number of further looks for which that is
+        assumed. The number is limited, because another container may get the address of a removed one."""
 
     def holds_unfit(self, address: int) -> bool:
         """Whether the container at an address was unfit, and is not to be tried again yet."""
@@ -192,7 +193,7 @@ class PieceMemory:
         return left > 0
 
     def find(self, digest: bytes) -> Piece | None:
-        """The piece whose fingerprint has it."""
+        """The piece whose fingerprint has this digest."""
         piece = self.young.get(digest)
         if piece is None:
             piece = self.old.get(digest)

@@ -1,4 +1,4 @@
-"""Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
+"""Wraps: encodings in which a text is sent (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
 
 An encoding that was undone is made again in the same layout: line breaks, padding and case stay. If the decoded text
 keeps its length, the encoded text does too, except with compression. Equal texts give equal encodings.
@@ -23,14 +23,14 @@ FRAMES = "frames"
 DUMP = "dump"
 
 RATIO = 32
-"""How many times as long as its compressed form a text may be, beside ``ROOM``."""
+"""How many times longer than its compressed form a text may be, in addition to ``ROOM``."""
 ROOM = 64 << 10
 
 _BREAKS = lazy_regex(rb"\\{1,7}[rn]|[\r\n \t]")
 DUMPED = lazy_regex(rb"(?:[0-9a-f]{8}:?[ \t]+(?:[0-9a-f]{2} {0,2}){1,16}+[^\n]{0,24}(?:\n|\Z))+")
 """Lines of ``xxd`` or ``hexdump -C``: a place, bytes in hexadecimal, the same bytes as letters."""
 DUMP_BEGINS = lazy_regex(rb"00000000[: \t]")
-"""Their first place. Ids and times have as many zeros, and nothing of these behind them."""
+"""The first place in such lines. Ids and times may have as many zeros, but none of these characters follows."""
 _DUMPED_LINE = lazy_regex(rb"([0-9a-f]{8}:?[ \t]+)((?:[0-9a-f]{2} {0,2}){1,16}+)([^\n]*)(\n|\Z)")
 _PAIR = lazy_regex(rb"[0-9a-f]{2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
@@ -40,7 +40,7 @@ _PRELUDE = 12
 
 
 def undone(codec: str, raw: bytes) -> bytes | None:
-    """The text that ``raw`` encodes; None where it is not whole or not of that encoding."""
+    """The text that ``raw`` encodes; None where ``raw`` is not complete or not in that encoding."""
     try:
         if codec in (BASE64, HEX):
             return _from_base64(raw) if codec == BASE64 else binascii.unhexlify(raw)
@@ -88,7 +88,7 @@ def _from_base64(raw: bytes) -> bytes | None:
 
 
 def breaks(raw: bytes) -> list[tuple[int, bytes]]:
-    """Where in an encoded text lines break, and by what."""
+    """The places of line breaks in an encoded text, and the characters of each break."""
     return [(found.start(), found[0]) for found in _BREAKS.finditer(raw)] if _BREAKS.search(raw) else []
 
 
@@ -149,8 +149,8 @@ def _compressed(text: bytes, raw: bytes, codec: str) -> bytes:
 
 
 def framed(data: bytes, at: int = 0) -> tuple[int, int, int] | None:
-    """Of the message of an AWS event stream that begins at ``at``: where its payload begins and ends, and its own end;
-    None if no chunk begins there, or it is incomplete."""
+    """The beginning and end of the payload, and the end, of the message of an AWS event stream that begins at ``at``.
+    None if no message begins there, or it is incomplete."""
     if len(data) - at < _PRELUDE + 4:
         return None
     size, heads, check = struct.unpack_from(">III", data, at)
@@ -160,7 +160,7 @@ def framed(data: bytes, at: int = 0) -> tuple[int, int, int] | None:
 
 
 def summed(data: bytes) -> bytes:
-    """Messages of an AWS event stream with their sums made right."""
+    """The messages of an AWS event stream with correct checksums."""
     out = bytearray(data)
     at = 0
     while (found := framed(data, at)) is not None:

@@ -36,7 +36,7 @@ _ERRORS = {
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadAsk("messages: at least one message is required")
@@ -100,7 +100,7 @@ class _MessageWriter:
     model: str
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         reason = "tool_use" if self.answer.uses else "max_tokens" if self.answer.cut else "end_turn"
         return {**self._message(said_tokens(self.answer)), "content": self._blocks(), "stop_reason": reason}
 

@@ -38,7 +38,7 @@ class ToolResult:
 
     @property
     def data(self) -> Json:
-        """The result as JSON data; None when it is none."""
+        """The result as JSON data; None when it is not JSON."""
         try:
             return json.loads(self.text)
         except ValueError:
@@ -85,14 +85,14 @@ class Ask:
         turns: The conversation.
         tools: Tools offered, in order.
         choice: ``auto``, ``none``, ``any`` or the name of the tool that must be called.
-        temperature: As asked for; 1.0, the providers' own default, when not given.
+        temperature: The requested temperature; 1.0, the providers' own default, when not given.
         seed: The seed; None when not given.
         max_tokens: Longest answer in tokens; None for no limit.
         schema: JSON schema that the text must follow; None for free text.
         stream: Whether the answer is streamed.
         call: The number of the request among those to this path, from 1.
-        day: The world's day.
-        counted: Whether its tokens count: an answer that replaces another one has none.
+        day: The day in the world of a scripted provider, from 1.
+        counted: Whether its tokens count. The tokens of an answer that replaces another one do not.
     """
 
     model: str
@@ -153,7 +153,7 @@ class ModelAnswer:
         text: Its text; may be empty when there are tool calls.
         uses: Its tool calls.
         cut: Whether the text was cut off by the limit of tokens.
-        counted: As of a request.
+        counted: Whether its tokens count, as in ``Ask``.
         reasoning: The disclosed part of its reasoning, before the text: in the provider's own format, unchanged,
             because it may be signed.
     """
@@ -176,7 +176,7 @@ def digest(data: Json) -> bytes:
 
 
 def text_of(content: Json) -> str:
-    """The text of a message's content, whichever way a dialect wraps it.
+    """The text of a message's content, in the form of any dialect.
 
     Args:
         content: A string, a list of parts, or None.
@@ -198,7 +198,7 @@ def text_of(content: Json) -> str:
 
 
 def arguments_of(text: Json) -> Mapping[str, Json]:
-    """The arguments of a tool call that a conversation quotes as text; unreadable ones are kept under one name."""
+    """The arguments of a tool call that a conversation quotes as text; an unreadable text is kept as one argument."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except ValueError:
@@ -210,7 +210,7 @@ def number_of(body: Mapping[str, Json], name: str, otherwise: float) -> float:
     """A number of the request.
 
     Raises:
-        BadAsk: The value is something else.
+        BadAsk: The value is not a number.
     """
     found = body.get(name)
     if found is None:
@@ -243,5 +243,5 @@ def model_of(body: Mapping[str, Json]) -> str:
 
 
 def tokens(text: str) -> int:
-    """A number of tokens that grows like a real one: four bytes each."""
+    """An estimate of the number of tokens in a text: one for every four bytes."""
     return (len(text.encode()) + 3) // 4

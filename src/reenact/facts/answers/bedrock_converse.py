@@ -29,7 +29,7 @@ _TEXT = 7
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     if not body.get("messages"):
         raise BadAsk("A conversation must start with a user message")
     settings = body.get("inferenceConfig") or {}
@@ -79,13 +79,13 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
 
 
 def write_invoked(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
-    """The answer of Nova behind ``invoke``: the same documents, in chunks whose bytes hold them."""
+    """The answer of Nova behind ``invoke``: the documents of converse, each in the bytes of a chunk."""
     whole, events = told(ask, answer, stamp)
     return PreparedAnswer(stamp.hex("", 32), whole, [chunk(encoded({kind: data})) for kind, data in events])
 
 
 def told(ask: Ask, answer: ModelAnswer, stamp: Stamp) -> tuple[Json, list[tuple[str, Json]]]:
-    """The answer, whole and as the events of a stream: their kinds and data."""
+    """The answer in both forms: whole, and as the events of a stream, each with its kind and data."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     usage = {"inputTokens": asked, "outputTokens": said, "totalTokens": asked + said}
     ids = [stamp.call(at, stamp.id("tooluse_", 22)) for at, _ in enumerate(answer.uses)]

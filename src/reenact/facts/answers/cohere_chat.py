@@ -22,7 +22,7 @@ from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``: as chat's, but for the names of a few choices."""
+    """The request as an ``Ask``, read as OpenAI's chat is, except for the names of a few choices."""
     choice = {"REQUIRED": "required", "NONE": "none"}.get(str(body.get("tool_choice")), "auto")
     return openai_chat.read({**body, "tool_choice": choice}, call, day, recall)
 

@@ -26,7 +26,7 @@ _PLACE = lazy_regex(
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     contents = body.get("contents")
     if not isinstance(contents, list) or not contents:
         raise BadAsk("contents is not specified")

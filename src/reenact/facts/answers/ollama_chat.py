@@ -1,4 +1,4 @@
-"""The wire format of Ollama's own chat, whole and streamed a JSON document a line."""
+"""The wire format of Ollama's own chat, whole and as a stream of one JSON document per line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the server would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the server would refuse it."""
     options = body.get("options") or {}
     chat = {
         **body,
@@ -35,7 +35,8 @@ def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
 
 
 def _message(one: Mapping[str, Json]) -> Json:
-    """A message as chat has it: calls carry no ids here, so results go by the name of their tool."""
+    """A message in the form of OpenAI's chat. Ollama's calls have no ids, so a result is paired by the name of its
+    tool."""
     calls = [call["function"] for call in one.get("tool_calls") or ()]
     made = [{"id": call["name"], "function": {**call, "arguments": json.dumps(call["arguments"])}} for call in calls]
     return {**one, "tool_calls": made, "tool_call_id": one.get("tool_name")}

@@ -30,7 +30,7 @@ from reenact.facts.lazy_regex import lazy_regex
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadAsk("'messages' must be a non-empty array")
@@ -88,7 +88,7 @@ def _choice(choice: Json) -> str:
 
 
 def answered_by(model: str) -> str:
-    """The dated name that answers for an undated one, as the provider does."""
+    """The dated model name that the provider gives in its answer, even if the requested name has no date."""
     return model if re.search(r"\d{4}-\d{2}-\d{2}$", model) else f"{model}-2025-08-07"
 
 
@@ -104,7 +104,7 @@ class _ChatWriter:
     at_once: bool = False
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         message: dict[str, Json] = {
             "role": "assistant",
             "content": self.answer.text or None,
@@ -153,7 +153,7 @@ class _ChatWriter:
 
     def _top(self, kind: str) -> dict[str, Json]:
         top: dict[str, Json] = {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
-        if self.ask.counted:  # else no model has answered
+        if self.ask.counted:  # if its tokens do not count, no model has answered
             top |= {"service_tier": "default", "system_fingerprint": f"fp_{digest(self.model).hex()[:10]}"}
         return top
 
@@ -190,7 +190,7 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
 
 
 def write_at_once(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _ChatWriter:
-    """The answer in this dialect, each tool call in one piece of a stream, which every client can join."""
+    """The answer in this dialect; in a stream, each tool call is one piece, which every client can read."""
     return replace(write(ask, answer, body, stamp), at_once=True)
 
 

@@ -28,7 +28,7 @@ from reenact.facts.lazy_dataclass import dataclass
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    """The request as an ``Ask``; raises ``BadAsk`` if the provider would refuse it."""
     previous = body.get("previous_response_id")
     earlier = recall(str(previous)) if previous else ()
     if earlier is None:
@@ -76,7 +76,7 @@ def _conversation(items: list[Json], earlier: tuple[Turn, ...]) -> tuple[str, tu
             name = names.get(item["call_id"]) or _last_unanswered(turns)
             turns.append(Turn("tool", results=(ToolResult(name, text_of(item["output"])),)))
         elif kind != "message":
-            continue  # reasoning and hosted tools: handed back by clients, nothing a script looks at
+            continue  # reasoning and hosted tools: clients hand them back, and no script looks at them
         elif role in {"system", "developer"}:
             system.append(text_of(item.get("content")))
         elif role in {"user", "assistant"}:
@@ -87,7 +87,8 @@ def _conversation(items: list[Json], earlier: tuple[Turn, ...]) -> tuple[str, tu
 
 
 def _last_unanswered(turns: list[Turn]) -> str:
-    """The name of the tool that a remembered response requested. Its id is not remembered."""
+    """The name of the first requested tool without a result in a remembered conversation. Ids of calls are not
+    remembered."""
     uses = [use.name for turn in turns for use in turn.uses]
     results = sum(len(turn.results) for turn in turns)
     return uses[results] if results < len(uses) else ""
@@ -105,7 +106,7 @@ class _ResponseWriter:
     model: str
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         asked, said = asked_tokens(self.ask), said_tokens(self.answer)
         usage = {
             "input_tokens": asked,

@@ -1,7 +1,7 @@
-"""The parts of a model's recorded answer for the one that replaces it: ids, the model's name, signed reasoning.
+"""The parts of a model's recorded answer that a replacement keeps: ids, the model's name, signed reasoning.
 
-A provider refuses a conversation whose signatures are gone, and a client one whose ids do not match: the text may be
-changed, these may not.
+A provider refuses a conversation whose signatures are gone, and a client refuses an answer whose ids do not match. So
+the text may be changed, but these parts may not.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def kept_of(reading: Reading, documents: Sequence[Mapping[str, Json]], *, stream
     """The kept parts of a recorded answer.
 
     Args:
-        reading: The answer, read.
+        reading: The reading of the answer.
         documents: Its one body, or the events of its stream.
-        streamed: Whether it is a stream.
+        streamed: Whether the answer is a stream.
     """
     calls = tuple(text(call.get("id")) for call in reading.tool_calls)
     found = _OF.get(reading.dialect, _nothing)(documents, streamed)

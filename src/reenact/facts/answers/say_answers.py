@@ -37,7 +37,7 @@ _WRITTEN: Final[Mapping[str, WireFormat]] = {
     "ollama.chat": ollama_chat.DIALECT,
     "cohere.chat": cohere_chat.DIALECT,
 }
-"""How each recognised protocol is written, by its name."""
+"""The wire format of each recognised protocol, by the protocol's name."""
 _NOVA: Final = replace(bedrock_converse.DIALECT, write=bedrock_converse.write_invoked)
 _AMAZON: Final = bedrock_converse.DIALECT.media
 _BY_PATH: Final = ("streamGenerateContent", "converse-stream", "invoke-with-response-stream", "streamRawPredict")
@@ -49,7 +49,7 @@ _CALL: Final = ("name", "args", "arguments")
 
 
 class NotSaid(ValueError):
-    """A model cannot say that, in this protocol or at all; the text says why."""
+    """A model cannot give such an answer, in this protocol or in any; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,15 @@ def _use(each: Json) -> ToolUse:
 def said(
     head: Mapping[str, Json], body: bytes, value: Json, kept: InheritedParts | None = None, *, cut: bool = False
 ) -> WireAnswer:
-    """The response to a model request with a given answer: streamed if the request wants that. It costs no tokens,
-    because no model was asked; the name of the model is the requested one, unless it replaces another answer.
+    """The response to a model request with a given answer, streamed if the request asks for a stream. It counts no
+    tokens, because no model was asked. It names the requested model, unless it replaces another answer.
 
     Args:
         head: The request's head: ``method``, ``url``, ``headers``.
         body: Its body.
         value: See ``answer_of``.
-        kept: The parts that are taken over from the answer that it replaces.
-        cut: Whether a limit of tokens has cut it off.
+        kept: The parts that are taken over from the replaced answer.
+        cut: Whether a limit of tokens has cut the answer off.
 
     Raises:
         NotSaid: The protocol has no place for the answer.
@@ -145,7 +145,7 @@ def said(
 
 
 def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
-    """Whether a model request wants a stream; None where its protocol is not written here."""
+    """Whether a model request wants a stream; None for a protocol that this module cannot write."""
     name = recognise(head, body) or ""
     try:
         request = json.loads(request_body(head, body))

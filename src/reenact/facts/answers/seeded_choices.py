@@ -15,7 +15,7 @@ class Draw:
 
     Args:
         seed: The bytes.
-        greedy: Whether the first, most likely alternative is always taken: temperature 0.
+        greedy: Whether the first, most likely alternative is always taken, as at temperature 0.
     """
 
     __slots__ = ("_count", "_seed", "greedy")
@@ -45,5 +45,6 @@ class Draw:
 
 
 def pieces(text: str) -> list[str]:
-    """The pieces a text is streamed in: a word each, with the white space before it; joined they give the text."""
+    """The pieces in which a text is streamed: one word each, with the white space before it. Joined, they give the
+    text."""
     return re.findall(r"\s*\S+|\s+$", text)

@@ -27,7 +27,8 @@ class InheritedParts:
         id: Id of the answer.
         model: Name of the model that answered.
         calls: Ids of its tool calls, by their place.
-        items: Ids of the items that hold them, and under ``message`` that of the text, where a format has such.
+        items: Ids of the items that hold the tool calls, and under ``message`` the id of the item that holds the text,
+            for formats with items.
         signatures: Signatures of its tool calls, by their place.
         signature: The signature of its text.
         reasoning: The disclosed part of its reasoning, in the format's own parts.
@@ -76,7 +77,7 @@ class BodyReader(Protocol):
     """Reads a request body of a dialect."""
 
     def __call__(self, body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
-        """The request as an ``Ask``; raises ``BadAsk`` for one that a real provider would refuse."""
+        """The request as an ``Ask``; raises ``BadAsk`` if a real provider would refuse it."""
         ...
 
 
@@ -89,7 +90,7 @@ class WrittenAnswer(Protocol):
         ...
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         ...
 
     def frames(self) -> list[bytes]:
@@ -102,14 +103,14 @@ class WireFormat:
     """One wire format.
 
     Attributes:
-        path: The path of its endpoint. If the path contains the model's name: its start and its end.
+        path: The path of its endpoint, or the start and end of the path if the model's name is in it.
         read: Reads its requests.
         write: Writes its answers, from the request, the answer, the request's body and the new parts.
-        error: Its error body, from HTTP status and message.
-        headers: Header lines that its provider sends, given an id and the milliseconds it took.
+        error: Makes its error body from HTTP status and message.
+        headers: Makes the header lines that its provider sends, from the new parts.
         key_headers: Headers of which one must have a key; empty for a server that needs no key.
         place: An expression that finds its endpoint where ``path`` is not enough. Its named groups are added to the
-            request's body; a group ``stream`` as true or false.
+            request's body; a group ``stream`` is added as true or false.
         media: Content type of its streams.
     """
 
@@ -139,7 +140,7 @@ class PreparedAnswer:
 
     Attributes:
         id: Id of the answer.
-        body: The body, when it is not streamed.
+        body: The body of the answer when it is not streamed.
         stream: The events of the stream.
     """
 
@@ -148,7 +149,7 @@ class PreparedAnswer:
     stream: list[bytes]
 
     def whole(self) -> Json:
-        """The body, when it is not streamed."""
+        """The body of the answer when it is not streamed."""
         return self.body
 
     def frames(self) -> list[bytes]:
@@ -162,7 +163,7 @@ def encoded(data: Json) -> bytes:
 
 
 def named_event(data: Mapping[str, Json]) -> bytes:
-    """One server-sent event that carries its type as its name too."""
+    """One server-sent event whose name is the type in its data."""
     return b"event: " + str(data["type"]).encode() + b"\ndata: " + encoded(data) + b"\n\n"
 
 
@@ -172,7 +173,7 @@ def slices(text: str, size: int = 6) -> list[str]:
 
 
 def asked_tokens(ask: Ask) -> int:
-    """Tokens of a request, in the same way for every dialect; none where they do not count."""
+    """The tokens of a request, counted in the same way for every dialect; 0 where they do not count."""
     if not ask.counted:
         return 0
     count = 3 + tokens(ask.system)
@@ -183,7 +184,7 @@ def asked_tokens(ask: Ask) -> int:
 
 
 def said_tokens(answer: ModelAnswer) -> int:
-    """Tokens of an answer, in the same way for every dialect; none where they do not count."""
+    """The tokens of an answer, counted in the same way for every dialect; 0 where they do not count."""
     if not answer.counted:
         return 0
     return len(pieces(answer.text)) + sum(

@@ -1,7 +1,7 @@
 """Model calls inside recorded exchanges: recognised, and read into one neutral form.
 
-Pure readings: nothing here touches the world. ``recognise`` says which protocol a request speaks, ``read`` tells the
-whole call, ``stateless_model_request`` whether asking again would change anything.
+Nothing here touches the world. ``recognise`` says which protocol a request uses, ``read`` gives the whole call, and
+``stateless_model_request`` says whether sending the request again would change nothing.
 """
 
 from __future__ import annotations

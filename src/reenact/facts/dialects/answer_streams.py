@@ -1,7 +1,7 @@
-"""Streams of answers: from the bytes of a body to pairs of name and data, whichever way they are framed.
+"""Streams of answers: from the bytes of a body to pairs of name and data, for every framing.
 
 Four framings are known: server-sent events, Amazon's binary event stream, JSON Lines, and one JSON array that is sent
-in pieces. Each returns the complete events, and whether all bytes could be read.
+in pieces. Each reader gives the complete events; ``collected`` also says whether all bytes could be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TRUE, _FALSE, _BYTES, _TEXT = 0, 1, 6, 7
 
 
 def framing_of(content_type: str, body: bytes) -> Framing | None:
-    """How a body is framed as a stream; None when it is no stream."""
+    """The framing of a body that is a stream; None when it is no stream."""
     kind = content_type.partition(";")[0].strip().lower()
     begun = body[:16].lstrip()
     if kind == "text/event-stream" or begun.startswith((b"data:", b"event:")):
@@ -40,7 +40,7 @@ def framing_of(content_type: str, body: bytes) -> Framing | None:
 
 
 def collected(framing: Framing, body: bytes) -> tuple[list[tuple[str, Json]], bool]:
-    """The events up to the first that cannot be read, and whether all could be."""
+    """The events up to the first that cannot be read, and whether all could be read."""
     found: list[tuple[str, Json]] = []
     try:
         for name, data in framing(body):
@@ -53,7 +53,7 @@ def collected(framing: Framing, body: bytes) -> tuple[list[tuple[str, Json]], bo
 
 
 def lines(body: bytes) -> Iterator[tuple[str, Json]]:
-    """One JSON document a line."""
+    """The documents of JSON Lines, one from each line."""
     for line in body.split(b"\n"):
         if line.strip():
             yield "", json.loads(line)
@@ -79,7 +79,7 @@ def _blank(text: str, at: int, blanks: str) -> int:
 
 
 def amazon_events(body: bytes) -> Iterator[tuple[str, Json]]:
-    """Events of ``application/vnd.amazon.eventstream``, their checksums compared.
+    """Events of ``application/vnd.amazon.eventstream``. Their checksums are checked.
 
     A chunk of a model's own stream (``{"bytes": …}``) is unpacked. An exception becomes
     ``{"error": {"type": …, "message": …}}`` under its name.
@@ -112,7 +112,7 @@ def _event(headers: Mapping[str, str], data: Json) -> tuple[str, Json]:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """The headers of a frame that are text; others are passed over."""
+    """The headers of a frame that are text; all others are ignored."""
     out: dict[str, str] = {}
     at = 0
     while at < len(data):
@@ -132,7 +132,7 @@ def _headers(data: bytes) -> dict[str, str]:
 
 
 def events(body: bytes) -> Iterator[tuple[str, Json]]:
-    """Events of a stream. Comments, ``[DONE]`` and an event that is cut off at the end are passed over.
+    """Events of a stream. Comments, ``[DONE]`` and an event that is cut off at the end are ignored.
 
     Raises:
         ValueError: the data of a complete event is no JSON.

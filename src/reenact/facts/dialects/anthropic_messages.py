@@ -37,13 +37,13 @@ class AnthropicMessages:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path and the messages in the body."""
+        """Recognised by the end of the path and the messages in the body."""
         if b'"messages"' not in body:
             return False
         return path.endswith("/messages") or (b'"anthropic_version"' in body and _ELSEWHERE.search(path) is not None)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool or server acts for it, or a container keeps its state."""
+        """True unless a hosted tool or server acts for the request, or a container keeps its state."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)

@@ -36,12 +36,12 @@ class BedrockConverse:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path; the body holds messages, unless the model is a stored prompt."""
+        """Recognised by the end of the path. The body holds messages, unless the model is a stored prompt."""
         return _PATH.search(path) is not None and (b'"messages"' in body or b'"promptVariables"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool acts for it: one of its own tools, or one in the fields that it passes on to the
-        model."""
+        """True unless a hosted tool acts for the request: one of its own tools, or one in the fields that it passes on
+        to the model."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)
@@ -97,7 +97,7 @@ class BedrockConverse:
 
 
 def conversed(model: str, request: Mapping[str, Json]) -> RequestContent:
-    """A request in the shape of converse; some models take the same by ``invoke``."""
+    """Read a request in the shape of converse. Some models take the same shape by ``invoke``."""
     tools = listing(mapping(request.get("toolConfig")).get("tools"))
     choice = mapping(request.get("toolConfig")).get("toolChoice")
     params = {**parameters(request, _NOT_PARAMETERS), **mapping(request.get("inferenceConfig"))}
@@ -111,7 +111,8 @@ def conversed(model: str, request: Mapping[str, Json]) -> RequestContent:
 
 
 def _named(name: str, data: Json) -> tuple[str, Mapping[str, Json]]:
-    """An event by its kind: a model's own stream names it inside, as the only key beside its metrics."""
+    """The kind and data of an event. In a model's own stream, the kind is the only key inside the event beside its
+    metrics."""
     if name not in ("", "chunk"):
         return name, mapping(data)
     for kind in ("messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"):

@@ -1,6 +1,6 @@
 """Amazon Bedrock's invoke: one endpoint for the protocols of many models, which are recognised by the body.
 
-Anthropic's is read by its own dialect. Read here are Nova (in the form of converse), models with OpenAI's chat
+Anthropic's protocol has its own dialect. This module reads Nova (in the form of converse), models with OpenAI's chat
 protocol, and models that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSeek).
 """
 
@@ -40,11 +40,11 @@ class BedrockInvoke:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, and a prompt or messages in the body."""
+        """Recognised by the end of the path, and a prompt or messages in the body."""
         return _PATH.search(path) is not None and _ASKS.search(body) is not None
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool acts for it, in either shape."""
+        """True unless a hosted tool acts for the request, in OpenAI's shape or in that of converse."""
         return _CHAT.stateless(body) and _CONVERSE.stateless(body)
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
@@ -76,7 +76,7 @@ class BedrockInvoke:
         return self._joined([response])
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the chunks, in the shape they turn out to have."""
+        """Join the chunks by the protocol that their keys show."""
         chunks = list(events)
         if any(kind in chunk for _, chunk in chunks for kind in _NOVA_EVENTS):
             return _CONVERSE.streamed(chunks)
@@ -110,7 +110,8 @@ def _deltas(chunk: Mapping[str, Json]) -> bool:
 
 
 def _piece(chunk: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Where the text of a chunk or of a whole response stands: its first result, or itself."""
+    """The object that holds the text of a chunk or of a whole response: the first result in it, or the object
+    itself."""
     for name in ("results", "outputs", "generations", "choices"):
         if listing(chunk.get(name)):
             return mapping(chunk[name][0])
@@ -118,7 +119,7 @@ def _piece(chunk: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _own_counts(chunk: Mapping[str, Json]) -> dict[str, int]:
-    """Tokens in the words of Llama and of Titan."""
+    """Tokens by the field names of Llama and of Titan."""
     said = chunk.get("totalOutputTextTokenCount")
     if said is None and listing(chunk.get("results")):
         said = mapping(chunk["results"][0]).get("tokenCount")

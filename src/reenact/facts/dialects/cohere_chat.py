@@ -36,20 +36,21 @@ _SPELLINGS = {"top_p": ("p",), "top_k": ("k",)}
 
 
 class CohereChat:
-    """``POST …/v2/chat``: a path that others may use, so the body must have its shape."""
+    """``POST …/v2/chat``: other services may use this path, so the body must have Cohere's shape."""
 
     name = "cohere.chat"
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, a model, and messages in its shape with nothing foreign beside them."""
+        """Recognised by the end of the path, a model, and messages in Cohere's shape without unknown keys beside
+        them."""
         if not path.endswith("/v2/chat") or b'"model"' not in body:
             return False
         request = shaped(body, _KNOWN, _EVIDENCE)
         return isinstance(request.get("model"), str) and conversation(request.get("messages"), _ROLES, _MESSAGE)
 
     def stateless(self, body: bytes) -> bool:
-        """The second version keeps nothing, unless a tool is none of the caller's own."""
+        """True unless a tool is not the caller's own: version 2 keeps nothing."""
         if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))
@@ -118,7 +119,7 @@ def _message(one: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def counted(counts: Json) -> dict[str, int]:
-    """The tokens of a response: those that went through the model, and the billed ones if the response has them."""
+    """The tokens of a response: those that the model read and wrote, and the billed ones if the response has them."""
     counts = mapping(counts)
     through, billed = mapping(counts.get("tokens")), mapping(counts.get("billed_units"))
     out = usage(
@@ -131,5 +132,5 @@ def counted(counts: Json) -> dict[str, int]:
 
 
 def _whole(count: Json) -> int | None:
-    """A count that may come as a number with a point."""
+    """A count as an integer, because a response may give it as a float."""
     return int(count) if isinstance(count, int | float) else None

@@ -24,7 +24,7 @@ class RequestContent:
 
 @dataclass(slots=True)
 class ResponseContent:
-    """The content of a response; ``ended`` is whether a stream came to its proper end."""
+    """The content of a response; ``ended`` says whether a stream came to its proper end."""
 
     model: str = ""
     text: str = ""
@@ -40,7 +40,7 @@ class ResponseContent:
 
 
 class Dialect(Protocol):
-    """One protocol. Requests and responses are parsed JSON objects; any of these may raise on malformed ones."""
+    """One protocol. Requests and responses are parsed JSON objects; any method may raise on malformed ones."""
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Dialect(Protocol):
 def usage(
     tokens_in: Json, tokens_out: Json, cached: Json = None, reasoning: Json = None, written: Json = None
 ) -> dict[str, int]:
-    """Tokens, those the provider did not count left out."""
+    """Tokens by name, without those that the provider did not count."""
     out: dict[str, int] = {}
     pairs = (("tokens_in", tokens_in), ("input", tokens_in), ("tokens_out", tokens_out), ("output", tokens_out))
     for name, value in (*pairs, ("cached", cached), ("reasoning", reasoning), ("cache_written", written)):
@@ -123,7 +123,7 @@ def neutral(params: Mapping[str, Json], more: Mapping[str, tuple[str, ...]] | No
 
 
 def failure(error: Json, status: int = 0) -> dict[str, Json]:
-    """An error object of any provider's shape."""
+    """The status, type and message of an error object in any provider's shape."""
     inner = error.get("error", error) if isinstance(error, Mapping) else error
     if not isinstance(inner, Mapping):
         return {"status": status, "type": "", "message": str(inner)[:2000]}
@@ -137,17 +137,17 @@ UNUSUAL = lazy_regex(
     rb"|refusal|tool_use|tool_result|thinking|redacted_thinking|base64|url|ephemeral|json_object|json_schema|enabled"
     rb'|disabled|adaptive|auto|any|tool|none|string|number|integer|object|array|boolean|null)")'
 )
-"""The mark of a part with an unusual type: no common part, no tool of the user's own, no JSON schema. Where a request
-has none, it needs no parsing to be known to hold no hosted tool."""
+"""Finds a part with an unusual type: no common part, no tool of the user's own, no JSON schema. A request without such
+a part holds no hosted tool, and this is known without parsing."""
 
 
 def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Json]:
-    """A request if it is an object of these keys alone, else an empty one: for paths that others use too.
+    """The request if it is an object with known keys only, else an empty object: for paths that other services use too.
 
     Args:
         body: The request's body.
         known: Keys that the protocol knows.
-        evidence: Keys that only this protocol has; one of them admits keys that are not known yet.
+        evidence: Keys that only this protocol has. If one of them is there, unknown keys are accepted.
     """
     try:
         request = json.loads(body)
@@ -182,7 +182,7 @@ def compact(value: Json) -> str:
 
 
 def mapping(value: Json) -> Mapping[str, Json]:
-    """The value if it is an object, else an empty one: providers leave out, or set to null, what is empty."""
+    """The value if it is an object, else an empty one: providers leave out empty objects, or set them to null."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -39,7 +39,7 @@ class Embeddings:
         texts: The texts a request asks for.
         vector: The first vector of a response.
         counts: The tokens of a response.
-        inner: Where its parameters stand, beside the top of the request.
+        inner: The member that holds parameters, in addition to the top of the request.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Embeddings:
         return "embedding"
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the path and the words in the body."""
+        """Recognised by the path and the words in the body."""
         found = self.path.search(path)
         if found is None:
             return False
@@ -64,7 +64,7 @@ class Embeddings:
         return all(word.search(body) is not None for word in words)
 
     def stateless(self, body: bytes) -> bool:
-        """Embedding changes nothing."""
+        """Always true, because embedding changes nothing."""
         return True
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
@@ -84,7 +84,7 @@ class Embeddings:
         )
 
     def answered(self, response: Mapping[str, Json]) -> ResponseContent:
-        """Read a response: how long its vectors are; their numbers stay in the bytes."""
+        """Read a response. Only the length of its vectors is read; their numbers stay in the bytes."""
         length = _length(self.vector(response))
         failed = failure(response) if response.get("error") else None
         return ResponseContent(
@@ -97,7 +97,7 @@ class Embeddings:
         )
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """No provider streams vectors, so a stream is not read."""
+        """Not supported, because no provider streams vectors."""
         return ResponseContent(ended=False)
 
 
@@ -107,7 +107,7 @@ _CONTENT = frozenset(
 
 
 def _length(vector: Json) -> int:
-    """How many numbers a vector has: a list of them, or floats in base64."""
+    """How many numbers a vector has. It is a list of numbers, or base64 of floats."""
     if isinstance(vector, str):
         return len(base64.b64decode(vector)) // _FLOAT
     return len(listing(vector))

@@ -39,11 +39,11 @@ class GoogleGemini:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the method at the end of the path and the contents in the body."""
+        """Recognised by the method at the end of the path and the contents in the body."""
         return _METHOD.search(path) is not None and b'"contents"' in body
 
     def stateless(self, body: bytes) -> bool:
-        """Unless it leans on cached content, is stored, or a hosted tool acts for it."""
+        """True unless the request uses cached content or is stored, or a hosted tool acts for it."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)
@@ -89,7 +89,7 @@ class GoogleGemini:
         return out
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the parts of the first candidate; counts are those of the last chunk that has any."""
+        """Join the parts of the first candidate. The token counts are those of the last chunk that has counts."""
         whole: dict[str, Json] = {}
         parts: list[Json] = []
         finish = ""
@@ -117,7 +117,7 @@ def _called(call: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _message(one: Json) -> dict[str, Json]:
-    """A content of the conversation. Results without an id go by the name of their function."""
+    """A content of the conversation. Results without an id are paired by the name of their function."""
     if isinstance(one, str):
         return {"role": "user", "text": one}
     one = mapping(one)

@@ -1,6 +1,6 @@
-"""Where the address of a request names its model, and the same address with another one.
+"""Where the address of a request names its model, and the same address with another model.
 
-Bedrock, Gemini, Vertex and Azure do; all others have it in the body.
+Bedrock, Gemini, Vertex and Azure name it there; all others name it in the body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ollama's own chat and generate, at once and streamed a JSON document a line."""
+"""Ollama's own chat and generate, at once and as a stream of one JSON document per line."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ _NOT_PARAMETERS = ("model", "messages", "tools", "prompt", "system", "options", 
 
 
 class Ollama:
-    """``POST …/api/chat`` and ``…/api/generate``: paths that others use too, so the body must have their shape."""
+    """``POST …/api/chat`` and ``…/api/generate``: other services use these paths too, so the body must have Ollama's
+    shape."""
 
     name = "ollama.chat"
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, a model, and messages or a prompt in its shape with nothing foreign beside them."""
+        """Recognised by the end of the path, a model, and messages or a prompt in Ollama's shape without unknown
+        keys."""
         if not path.endswith(("/api/chat", "/api/generate")) or b'"model"' not in body:
             return False
         if path.endswith("/chat"):
@@ -63,7 +65,7 @@ class Ollama:
         return asks and isinstance(request.get("model"), str)
 
     def stateless(self, body: bytes) -> bool:
-        """The server keeps nothing, unless a tool is none of the caller's own."""
+        """True unless a tool is not the caller's own: the server keeps nothing."""
         if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))
@@ -102,7 +104,7 @@ class Ollama:
         )
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """Join the chunks; the last one is done, and has the counts."""
+        """Join the chunks. The last one says that the answer is done, and has the token counts."""
         out = ResponseContent(ended=False)
         for _, chunk in events:
             one = self.answered(chunk)

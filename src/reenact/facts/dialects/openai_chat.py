@@ -32,7 +32,8 @@ _ACTS = PatternSearch(
     lazy_regex(rb"compound"),
     lazy_regex(rb':online"'),
 )
-"""Signs that a request does more than ask. Patterns that begin with a letter of their own are found faster."""
+"""Signs that a request does more than ask for an answer. Patterns that begin with a letter of their own are found
+faster."""
 _KEPT = ("store", "background", "conversation", "plugins", "mcp_servers", "deferred", "agent_id", "enable_search")
 _SEARCHES = ("web_search_options", "search_parameters", "search_settings", "compound_custom")
 _HOSTED = lazy_regex(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
@@ -53,7 +54,8 @@ class OpenAIChat:
         return path.endswith("/chat/completions") or (path.endswith("/agents/completions") and b'"agent_id"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless it is stored, or a hosted tool, agent or model that uses tools by itself acts for it."""
+        """True unless the request is stored, or a hosted tool, an agent, or a model that uses tools by itself acts for
+        it."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)
@@ -190,7 +192,7 @@ def message(one: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def parts(content: Json) -> tuple[str, list[str]]:
-    """Text of a content, and the kinds of its parts that are none."""
+    """Text of a content, and the kinds of its parts that are not text."""
     if not isinstance(content, list):
         return (content, []) if isinstance(content, str) else ("" if content is None else compact(content), [])
     said, other = [], []

@@ -30,13 +30,13 @@ class OpenAICompletions:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path, a prompt in the body, and a model in either."""
+        """Recognised by the end of the path, a prompt in the body, and a model in the path or the body."""
         if not path.endswith("/completions") or path.endswith("/chat/completions") or b'"prompt"' not in body:
             return False
         return b'"model"' in body or _DEPLOYMENT.search(path) is not None
 
     def stateless(self, body: bytes) -> bool:
-        """As chat: unless something is stored, or a hosted tool acts for it."""
+        """True, as for chat, unless the request is stored or a hosted tool acts for it."""
         return _CHAT.stateless(body)
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:

@@ -31,11 +31,11 @@ class OpenAIResponses:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path and by the body."""
+        """Recognised by the end of the path and by the body."""
         return path.endswith("/responses") and (b'"input"' in body or b'"prompt"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Only if it turns storing off, because this protocol stores by default."""
+        """True only if the request turns storing off, because this protocol stores by default."""
         if b'"store"' not in body:
             return False
         request = json.loads(body)
@@ -73,7 +73,8 @@ class OpenAIResponses:
         return out
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """The last event repeats the whole response; where it is missing, the finished items and deltas."""
+        """Read the last event, which repeats the whole response. Where it is missing, join the finished items and
+        deltas."""
         out = ResponseContent(ended=False)
         pending: dict[Json, str] = {}
         for _, event in events:

@@ -1,4 +1,4 @@
-"""Where in a request each protocol keeps its system prompt and its parameters; these members with others in them."""
+"""Where in a request each protocol keeps its system prompt and its parameters, and how to replace them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class NoPlace(ValueError):
 
 
 def tuned(dialect: str, model: str, request: Mapping[str, Json], params: Mapping[str, Json]) -> dict[str, Json]:
-    """The members of a request that hold its parameters, with others set by the protocol's own names.
+    """The members of a request that hold its parameters, with new values set.
 
     Args:
         dialect: Name of its protocol.
         model: The model in its address; empty without one.
         request: The request of the agent's client.
-        params: Name to value.
+        params: The new values by the protocol's own names.
     """
     changes: dict[str, Json] = {}
     for name, value in params.items():
@@ -39,7 +39,7 @@ def tuned(dialect: str, model: str, request: Mapping[str, Json], params: Mapping
 
 
 def _holder(dialect: str, model: str, request: Mapping[str, Json], name: str) -> str:
-    """The member that a parameter lies in; empty where it stands at the top."""
+    """The member that contains a parameter; empty where the parameter is at the top of the request."""
     if dialect == "ollama.chat":
         return "options"
     if dialect == "bedrock.converse":
@@ -54,10 +54,10 @@ def _holder(dialect: str, model: str, request: Mapping[str, Json], name: str) ->
 
 
 def prompted(dialect: str, model: str, request: Mapping[str, Json], prompt: str) -> dict[str, Json]:
-    """The members that hold the system prompt, with another one.
+    """The members of a request that hold the system prompt, with another prompt in them.
 
     Raises:
-        NoPlace: The protocol has none.
+        NoPlace: The protocol has no place for a system prompt.
     """
     if dialect == "openai.completions":
         raise NoPlace(_ONE_PROMPT.format(dialect))
@@ -78,7 +78,7 @@ def prompted(dialect: str, model: str, request: Mapping[str, Json], prompt: str)
 
 
 def _prompted_in_invoke(model: str, request: Mapping[str, Json], prompt: str) -> dict[str, Json]:
-    """The same for requests to a maker's models through Bedrock's invoke."""
+    """The members with another system prompt, for a request to a maker's model through Bedrock's invoke."""
     if _is_nova(model, request):
         return {"system": [{"text": prompt}]}
     if "messages" in request:
@@ -103,7 +103,7 @@ def _systems(messages: list[Json]) -> list[int]:
 
 
 def _replaced(messages: list[Json], prompt: str) -> list[Json]:
-    """The messages with the first system message saying something else; with one in front where there is none."""
+    """The messages with another prompt in the first system message, which is added in front where there is none."""
     found = _systems(messages)
     if not found:
         return [{"role": "system", "content": prompt}, *messages]

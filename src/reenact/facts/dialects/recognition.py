@@ -38,7 +38,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Ollama(),
     CohereChat(),
 )
-"""Every dialect; the first that speaks a request's protocol reads it."""
+"""Every dialect. The first one that recognises a request reads it."""
 
 _LARGEST = 64 << 20
 _ERROR = 400
@@ -82,7 +82,7 @@ def stateless_model_request(method: str, url: str, body: bytes) -> bool:
 
 
 def is_model_request(method: str, url: str, body: bytes) -> bool:
-    """Whether a request is a model call of any of the protocols that are known."""
+    """Whether a request is a model call in any known protocol."""
     try:
         return _dialect(method, url, body) is not None
     except Exception as error:
@@ -97,8 +97,8 @@ def read(
 
     Args:
         head, body: The request.
-        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where none
-            came, and then nothing of it is cut off.
+        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where no
+            response came; such a reading is not partial for that.
         response: Its bytes as recorded (all segments joined, or the segments), before content decoding.
 
     Returns:
@@ -152,7 +152,7 @@ def _dialect(method: str, url: str, body: bytes) -> Dialect | None:
 
 
 def request_body(head: Mapping[str, Json], body: bytes) -> bytes:
-    """A request's body with its content coding undone."""
+    """A request's body without its content encodings."""
     encoding = header(head, "content-encoding")
     if not encoding:
         return body
@@ -161,7 +161,7 @@ def request_body(head: Mapping[str, Json], body: bytes) -> bytes:
 
 
 def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[RequestContent, str, bool]:
-    """The content of the request, the digest of its tools, and whether it could not be read."""
+    """The content of the request, the digest of its tools, and whether reading the request failed."""
     try:
         request = json.loads(body)
         tools = request.get("tools") or request.get("functions") or mapping(request.get("toolConfig")).get("tools")
@@ -176,7 +176,7 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[RequestContent, str
 
 
 def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[ResponseContent, bool, bool]:
-    """The content of the response, whether it was streamed, and whether it could not be read to its end."""
+    """The content of the response, whether it was streamed, and whether reading it stopped before its end."""
     status = head.get("status") or 0
     kind = header(head, "content-type")
     streamed = kind.lower().startswith("text/event-stream")
@@ -200,7 +200,7 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
 
 
 def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, Json]], bool]:
-    """The JSON documents of a response, and whether they are the events of a stream; none where it has no such.
+    """The JSON documents of a response, and whether they are the events of a stream; an empty list where it has none.
 
     Args:
         head: Head of the response.
@@ -218,7 +218,7 @@ def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, 
 
 
 def _response_body(head: Mapping[str, Json], data: bytes) -> bytes:
-    """A response's body out of its framing, and with its content coding undone."""
+    """A response's body without its framing and its content encodings."""
     body = unframed(head, data)
     encoding = header(head, "content-encoding")
     if not encoding or head.get("read") == "decoded":

@@ -1,7 +1,7 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
 A request in JSON goes out as JSON with the same members in the same order; only changed values are written again, so
-that tool schemas go out byte-identical. Where the address names the model, it names the other one.
+that tool schemas go out byte-identical. An address that names the model then names the other one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _TOO_ODD = "the request is no JSON object"
 
 
 class NotRewritten(ValueError):
-    """A request that cannot be changed as asked; says why."""
+    """A request that cannot be changed as asked; the message says why."""
 
 
 def other_protocol(dialect: str, model: str, now: str = "") -> bool:
-    """Whether a model is known to be spoken to by another protocol than this one.
+    """Whether a model is known to use another protocol than this one.
 
-    Names that no maker is known for pass: gateways and local servers call models as they like. So does a model of the
-    same maker as the requested one, which answers there already.
+    The answer is no for a name whose maker is unknown, because gateways and local servers name models as they like. It
+    is also no for a model of the same maker as the requested one, because that maker's models answer there already.
 
     Args:
         dialect: Name of the protocol.
@@ -63,8 +63,8 @@ def rewritten(
         dialect: Name of its protocol (``recognise``).
         url: The address of the agent's client; whole, or from its path on.
         body: The body of the agent's client.
-        prompt: New system prompt; None leaves it.
-        model: New model; None leaves it.
+        prompt: New system prompt; None for no change.
+        model: New model; None for no change.
         params: Parameters to set, by the protocol's own names.
 
     Raises:
@@ -95,7 +95,7 @@ def rewritten(
 
 
 def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None:
-    """Refuse a model that the request, as it is, does not speak to."""
+    """Refuse a model that uses another protocol than the request."""
     spoken = dialect if other_protocol(dialect, model, now) else ""
     if through_one_door(url):
         makers = maker_of(now), maker_of(model)
@@ -123,7 +123,7 @@ _SPACE = lazy_regex(r"[ \t\r\n]*")
 
 
 def _members(text: str) -> list[tuple[str, int, int]]:
-    """Name, begin and end of each member of the outermost object."""
+    """The name, beginning and end of each member of the outermost object."""
     decoder = json.JSONDecoder()
     at = _skip(text, text.index("{") + 1)
     found = []

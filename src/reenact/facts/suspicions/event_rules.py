@@ -88,7 +88,7 @@ def _said_cut(said: ModelTurn) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON, a fence of Markdown around it allowed."""
+    """Whether a text is JSON. It may have a fence of Markdown around it."""
     fenced = _FENCE.match(text)
     try:
         json.loads(fenced[1] if fenced else text)
@@ -112,7 +112,7 @@ def is_cut(text: str) -> bool:
 
 
 def other_model(course: Course) -> Iterator[Suspicion]:
-    """Answers of a model other than the one asked; a release of the same name is the same model."""
+    """Answers of another model than the requested one. A dated release of the requested name is the same model."""
     for act in course.acts:
         said = act.said
         if said is None or not said.asked or not said.answered or said.provider in _OWN_NAMES:
@@ -137,13 +137,14 @@ def _plain(name: str) -> str:
 
 
 def _family(name: str) -> str:
-    """A name without the release behind it, of which at least four digits or an alias are needed to count as one."""
+    """A name without the release at its end. A release is a number of three digits or more, a date, or an alias."""
     match = re.search(r"[-@:](?:\d{4}(?:-?\d\d){0,2}|\d{3,8}|latest|preview)(?:[-:.]\S*)?\Z", name)
     return name[: match.start()] if match else name.removesuffix(":latest")
 
 
 def _dated(left: str, right: str) -> bool:
-    """Whether both names have a release, and each another one: then an old one answered for a new one."""
+    """Whether both names have a release, and the two releases differ: then another release answered than the requested
+    one."""
     ends = [name[len(_family(name)) :].strip("-@:") for name in (left, right)]
     fixed = [end for end in ends if re.match(r"\d", end)]
     return len(fixed) == 2 and not (fixed[0].startswith(fixed[1]) or fixed[1].startswith(fixed[0]))
@@ -154,7 +155,7 @@ ERROR_WORDS: Final = lazy_regex(
     r"exit ?(?:code|status):? ?[1-9])",
     re.IGNORECASE,
 )
-"""How a text begins with which a tool tells that it failed."""
+"""The beginning of a text by which a tool reports that it failed."""
 
 
 def tool_failed(act: Act) -> bool:

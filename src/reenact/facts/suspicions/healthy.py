@@ -11,7 +11,7 @@ from reenact.facts.suspicions.repeat_rules import is_empty
 from reenact.facts.suspicions.run_course import Act, Course, Sort
 
 FEWEST: Final = 3
-"""Healthy runs below which nothing is called strange."""
+"""With fewer healthy runs than this, no event is called strange."""
 Feature = tuple[str, str]
 
 
@@ -28,7 +28,7 @@ def profile(course: Course) -> Profile:
 
 
 def unheard_of(course: Course, healthy: Sequence[Profile]) -> dict[int, str]:
-    """The events of a run that no healthy run has, each in words.
+    """The events of a run that appear in no healthy run, each in words.
 
     Args:
         course: The run.
@@ -71,7 +71,7 @@ def _name(act: Act) -> str:
 
 
 def _way(act: Act) -> str:
-    """How a step came out."""
+    """The result of a step, in words."""
     if act.error:
         return f"raises {act.error.partition(':')[0].removeprefix('builtins.')}"
     if act.status is not None and act.status >= 400:

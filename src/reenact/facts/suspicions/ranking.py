@@ -19,7 +19,7 @@ from reenact.facts.suspicions.repeat_rules import is_empty
 from reenact.facts.suspicions.run_course import Act, Course, Sort, Suspicion
 
 _PLACE: Final = "model step"
-"""How a reason begins that is only the place of a step."""
+"""The beginning of a reason that is only the place of a step."""
 _EARLY: Final = 0.6
 """The weight of the first step that acts; the n-th has an n-th of it."""
 _WEIGHTS: Final[Mapping[str, float]] = {
@@ -39,7 +39,7 @@ _FATAL: Final = 0.6
 _RAISED: Final = 0.8
 _STRANGE: Final = 0.6
 _EXIT: Final = "exit status"
-"""How the error of a program begins that ended by itself, with a status."""
+"""The beginning of the error of a program that ended by itself, with a status."""
 _HEAD: Final = 200
 _BAD_STATUS: Final = 400
 _FRUITLESS: Final = 0.15
@@ -68,14 +68,14 @@ class Suspect:
     Attributes:
         event: Number of its event.
         score: The strength of the reasons together; only the order of scores has a meaning.
-        reasons: In words, the strongest first.
+        reasons: The reasons in words, the strongest first.
     """
 
     event: int
     score: float
     reasons: tuple[str, ...]
     evident: bool = True
-    """Whether more than its place speaks for it."""
+    """Whether the step has a reason besides its place."""
 
 
 def steps_of(course: Course) -> list[Act]:
@@ -89,7 +89,7 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
     Args:
         course: The run.
         found: The marks of the rules in it.
-        healthy: Profiles of healthy runs of the same agent; none: nothing is compared.
+        healthy: Profiles of healthy runs of the same agent; without any, no comparison is made.
     """
     steps = steps_of(course)
     weighed: dict[int, list[tuple[float, str]]] = {}
@@ -112,11 +112,11 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
 
 
 Weighed = Iterator[tuple[int, float, str]]
-"""Event, weight and reason."""
+"""The number of an event, the weight of a reason for it, and the reason."""
 
 
 def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
-    """The marks of rules. An ignored error counts for the answer that ignores it."""
+    """Reasons from the marks of rules. An ignored error counts for the answer that ignores it."""
     for each in found:
         event = each.event
         if each.rule == "ignored-error":
@@ -125,13 +125,13 @@ def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
 
 
 def _places(steps: Sequence[Act]) -> Weighed:
-    """How early a step acts."""
+    """Reasons from the places of the steps that act: the earlier a step, the greater the weight."""
     for place, act in enumerate((act for act in steps if _decides(act)), 1):
         yield act.event, _EARLY / place, f"{_PLACE} {place}"
 
 
 def _outcomes(steps: Sequence[Act]) -> Weighed:
-    """The immediate results of steps: a failure, nothing, or no run of its code at all."""
+    """Reasons from the immediate results of steps: a failure, an empty result, or code that was never run."""
     for act, after in pairwise(steps):
         if not _decides(act):
             continue
@@ -145,7 +145,7 @@ def _outcomes(steps: Sequence[Act]) -> Weighed:
 
 
 def _words(steps: Sequence[Act]) -> Weighed:
-    """The signs in the words of a step: that it guesses, that it is stalled."""
+    """Reasons from the words of a step: signs that it guesses or makes no progress."""
     stalled = False
     for act in steps:
         text = act.said.text if act.said is not None else ""
@@ -159,7 +159,7 @@ def _words(steps: Sequence[Act]) -> Weighed:
 
 
 def _ends(course: Course, steps: Sequence[Act]) -> Weighed:
-    """The last step, where the run broke down with it."""
+    """A reason for the last step, if the run broke down there."""
     last = steps[-1] if steps else None
     if last is None or not course.failed:
         return
@@ -179,7 +179,8 @@ def _output(act: Act) -> object:
 
 
 def _decides(act: Act) -> bool:
-    """Whether a step acts: a model's answer or decision, but no bare end, no plan, no mere statement of the task."""
+    """Whether a step acts: a model's answer or decision, but not a plan, not a mere sign of the end, and not a mere
+    statement of the task."""
     said = act.said
     if said is None or _PLANS.search(act.name) or _ENDS.fullmatch(said.text.strip()):
         return False

@@ -1,4 +1,4 @@
-"""Rules about calls that come again: the same call, the same after an empty result, a loop."""
+"""Rules about repeated calls: a call that is made again, a call that is made again after an empty result, a loop."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _NOTHING: Final = frozenset(
 
 
 def repeat(course: Course) -> Iterator[Suspicion]:
-    """Calls of one strand that repeat an earlier request. A call after one that failed is a retry, and a read with a
-    new answer is a poll: neither is marked."""
+    """Calls of one strand that repeat an earlier request. A call after a failed one is a retry, and a read with a new
+    answer is a poll. Neither is marked."""
     for act, before, first in _again(course):
         if not is_empty(before.result) and (act.writes or not (act.came and before.came) or act.came == before.came):
             yield Suspicion(act.event, "repeat", f"the same as #{first}")
 
 
 def empty_repeat(course: Course) -> Iterator[Suspicion]:
-    """Calls that ask the same again after the result was empty."""
+    """Calls that repeat a request after its result was empty."""
     for act, before, first in _again(course):
         if before.sort is Sort.TOOL and is_empty(before.result):
             yield Suspicion(act.event, "empty-repeat", f"the same as #{first}, whose result was empty")
 
 
 def _again(course: Course) -> Iterator[tuple[Act, Act, int]]:
-    """Each call that was made before in its strand and had not failed, with the one before and the number of the
-    first."""
+    """Each call that repeats an earlier call of its strand that had not failed, with the earlier call and the number of
+    the first equal call."""
     seen: dict[tuple[str, str, str, str], tuple[Act, int]] = {}
     for act in course.acts:
         if not act.key or act.quiet or act.observed:
@@ -65,10 +65,10 @@ def loop(course: Course) -> Iterator[Suspicion]:
 
 def signature(act: Act) -> tuple[str, ...]:
     """The signature by which two acts of a loop are the same: for a model its decision, because the conversation grows.
-    A call that was refused only for the moment is like no other."""
+    A call that was refused only for the moment has a signature of its own."""
     unreached = act.error and act.kind in ("http", "model")
     if unreached or act.ending or act.status == _TOO_MANY or (act.status or 0) >= _BROKEN:
-        return (act.kind, act.name, f"#{act.event}")  # the next call is a retry
+        return (act.kind, act.name, f"#{act.event}")  # unique, because the next call is a retry
     said = act.said
     if said is not None and (said.calls or said.text):
         decision = json.dumps([said.calls, said.text], default=str)
@@ -77,7 +77,7 @@ def signature(act: Act) -> tuple[str, ...]:
 
 
 def is_empty(result: Json) -> bool:
-    """Whether a result holds nothing: no leaf but zeros, and texts that say so."""
+    """Whether a result is empty: it has only zeros, and texts that say that there is nothing."""
     if result is UNREAD:
         return False
     if isinstance(result, Mapping):

@@ -22,8 +22,8 @@ class Rule:
         name: Its name in settings, expressions and exports.
         about: A sentence on the events that it marks.
         find: The function.
-        hint: Whether a mark of it is a hint, not a finding.
-        on: Whether it holds where nothing is set.
+        hint: Whether its marks are hints, not findings.
+        on: Whether the rule is active if no setting names it.
     """
 
     name: str
@@ -54,11 +54,11 @@ RULES: tuple[Rule, ...] = (
         hint=True,
     ),
 )
-"""Every rule of this package, in the order in which their marks stand."""
+"""Every rule of this package, in the order in which marks on one event are listed."""
 
 
 def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]:
-    """The marks of rules on a run, in order of events, and of rules where several mark one event.
+    """The marks of rules on a run, in the order of events. Marks on one event are in the order of the rules.
 
     Args:
         course: The run.
@@ -69,7 +69,8 @@ def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]
 
 
 def _distinct(found: Iterable[Suspicion]) -> Iterator[Suspicion]:
-    """The marks without duplicates of a rule at one event: several calls of a conversation belong to one event."""
+    """The marks without duplicates. A rule may mark one event several times, because several calls of a conversation
+    belong to one event."""
     seen: set[int] = set()
     for each in found:
         if each.event not in seen:

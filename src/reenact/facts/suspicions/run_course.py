@@ -1,4 +1,4 @@
-"""The course of a run: the view of the rules of suspicion, as frozen values with the contents already read."""
+"""The course of a run: the data for the rules of suspicion, as frozen values with the contents already read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Unread:
 
 
 UNREAD: Final = _Unread()
-"""Stands for content that was too long to read, withheld, or not needed: a rule says nothing about it."""
+"""Stands for content that was too long to read, withheld, or not needed. A rule must not judge it."""
 
 
 class Sort(StrEnum):
@@ -41,7 +41,7 @@ class ModelTurn:
         provider: Which provider answered.
         text: The model's text.
         calls: Name and arguments of each tool that it wants called; arguments that are no JSON stay a text.
-        finish: Why it stopped, in the provider's word.
+        finish: The reason why the answer ended, in the provider's word.
         partial: Whether the answer is cut off, or does not follow its protocol.
         promised_json: Whether the request asked for an answer in JSON.
         prompt: The system prompt.
@@ -62,14 +62,14 @@ class ModelTurn:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One event of a run, or one tool call that only a conversation shows.
+    """One event of a run, or one tool call that appears only in a conversation.
 
     Attributes:
         event: The number of the event that shows it; for a call in a conversation, of the model call that decided it.
         sort: Its sort.
         kind: Kind of the event.
         name: The name of the call.
-        strand: Lane that issued it, without the call inside of which it happened.
+        strand: The strand that issued it: the path of its lane without the call around.
         key: The request, as an identity; empty where it is unknown.
         came: The answer, as an identity; empty where it is unknown.
         writes: Whether the call may change the world.
@@ -113,11 +113,12 @@ class Course:
     """A run as rules see it.
 
     Attributes:
-        acts: The acts, in order of events; a told call stands behind the decision for it.
+        acts: The acts, in order of events; a call that is known only from the conversation comes after the decision for
+            it.
         given: The input of the run beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
         failed: Whether the run failed.
         error: The exception that ended it, as text; empty for none.
-        whole: Whether every content was read: rules about missing things need that.
+        whole: Whether all contents were read. Rules about missing facts need all contents.
     """
 
     acts: tuple[Act, ...] = ()
@@ -134,7 +135,7 @@ class Suspicion:
     Attributes:
         event: Its number.
         rule: Name of the rule.
-        text: Why, in a few words; texts of the run in it are foreign.
+        text: The reason in a few words. It may quote texts of the run, which are untrusted.
     """
 
     event: int

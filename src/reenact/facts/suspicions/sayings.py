@@ -21,7 +21,7 @@ _ADMITS: Final = lazy_regex(
     r"错误|失败|无法|抱歉|エラー|失敗|申し訳|できません|오류|실패|죄송|ошибк|не удалось|к сожалению",
     re.IGNORECASE,
 )
-"""Words with which an answer tells that something went wrong."""
+"""Words by which an answer says that something went wrong."""
 _PERSON: Final = lazy_regex(
     r"(?:\A|_)(?:user|customer|client|account|member|patient|tenant|employee|owner)s?(?:_?(?:id|no|number|uuid|name))?\Z"
 )
@@ -38,7 +38,7 @@ _CAMEL: Final = lazy_regex(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def ignored_error(course: Course) -> Iterator[Suspicion]:
-    """Errors of tools after which the agent's next model answers and says nothing of them."""
+    """Errors of tools that the agent's next answer does not mention."""
     for at, act in enumerate(course.acts):
         if not tool_failed(act):
             continue
@@ -48,7 +48,7 @@ def ignored_error(course: Course) -> Iterator[Suspicion]:
 
 
 def _next_answer(course: Course, at: int) -> Act | None:
-    """The model act that follows in the strand of an act, where it answers and calls no tool."""
+    """The next model act in the strand of an act, if it answers and calls no tool."""
     strand = course.acts[at].strand
     for act in course.acts[at + 1 :]:
         if act.said is None or not _continues(strand, act.strand):
@@ -60,7 +60,7 @@ def _next_answer(course: Course, at: int) -> Act | None:
 
 
 def _continues(inner: str, outer: str) -> bool:
-    """Whether a strand is another one, or lies around it."""
+    """Whether ``outer`` is the strand ``inner``, or a strand around it."""
     return inner == outer or inner.startswith((f"{outer}/", f"{outer}>"))
 
 
@@ -106,7 +106,7 @@ def _contradiction(args: Json, people: Mapping[str, set[str]], evidence: Suspici
 
 
 def _people(given: Mapping[str, Json]) -> dict[str, set[str]]:
-    """The people that the run is about: their ids by the stem of their field."""
+    """The ids of the people that the run is about, by the stem of the field's name."""
     found: dict[str, set[str]] = {}
     for field, value in leaves_of(dict(given)):
         name = _CAMEL.sub("_", field).lower()
@@ -130,7 +130,7 @@ def _stem(name: str) -> str:
 
 def unsupported_answer(course: Course) -> Iterator[Suspicion]:
     """Answers with ids or numbers that neither the conversation nor any result of a tool holds; a hint, since an agent
-    may compute. Runs without results of tools are left aside."""
+    may compute. Runs without results of tools are not judged."""
     if not course.whole:
         return
     evidence = SuspicionEvidence()

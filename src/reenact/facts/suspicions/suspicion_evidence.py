@@ -30,7 +30,7 @@ _FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
 
 
 class SuspicionEvidence:
-    """The text and results so far; it grows as a run goes on.
+    """The texts and results of a run so far.
 
     Attributes:
         sources: The number of tool results in it.
@@ -46,7 +46,7 @@ class SuspicionEvidence:
         self.sources = 0
 
     def add(self, content: Json, *, source: bool = False) -> None:
-        """Take a text or data in; ``source``: it is the result of a tool."""
+        """Take a text or data in; ``source`` says that it is the result of a tool."""
         self.sources += source
         known = len(self._numbers)
         for text in texts_of(content):
@@ -70,19 +70,19 @@ class SuspicionEvidence:
         self._cents.add(_cents(number))
 
     def holds_id(self, token: str) -> bool:
-        """Whether an id was seen: as a word, or joined of parts that all were."""
+        """Whether an id was seen: as a word, or as parts that were all seen."""
         small = token.lower()
         return small in self._tokens or all(part in self._tokens for part in _PART.findall(small))
 
     def holds_number(self, number: float) -> bool:
-        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were. After
-        many answers, or with many numbers, this is not computed any more, and every number counts as seen."""
+        """Whether a number was seen, or is the sum, difference, product or a simple part of seen numbers. After many
+        answers, or with many numbers, these are not computed any more, and every number counts as seen."""
         if number == int(number) and f"{int(number):04d}" in self._endings:
-            return True  # the last digits of a card or of an account
+            return True  # these may be the last digits of a card or of an account
         return _near(number, self._cents) or _near(number, self._derived())
 
     def _derived(self) -> Collection[int]:
-        """The numbers that can be derived from those seen; some 30 ms where there are many."""
+        """The numbers that can be derived from seen numbers. It takes some 30 ms where there are many."""
         if self._made is None:
             if not self._left or len(self._numbers) > _NUMEROUS:
                 return _ALL
@@ -97,7 +97,7 @@ class SuspicionEvidence:
 
 
 class _All(Collection[int]):
-    """Holds every number."""
+    """A collection that contains every number."""
 
     def __contains__(self, number: object) -> bool:
         return True
@@ -129,7 +129,7 @@ def numbers_of(text: str) -> Iterator[float]:
 
 
 def telling_numbers(text: str) -> Iterator[float]:
-    """Numbers of a text that are unlikely to be right by chance: of three digits and more, years left aside."""
+    """Numbers of a text that are unlikely to be right by chance: those of three digits or more, except years."""
     return (each for each in numbers_of(text) if each >= _SMALLEST and each not in _YEARS)
 
 
@@ -176,6 +176,6 @@ def _cents(number: float) -> int:
 
 
 def _near(number: float, known: Collection[int]) -> bool:
-    """Whether a number is among some, to a cent."""
+    """Whether a number equals one of some numbers, with a tolerance of a cent."""
     cents = _cents(number)
     return any(cents + each in known for each in (0, -1, 1))
