@@ -77,7 +77,7 @@ class ExchangesOfRun:
         return counts
 
     def digest(self) -> str:
-        """A digest of all that it holds, and of nothing about the file: the same from a copy of it, or a longer one."""
+        """A digest of the exchanges alone. It is the same for a copy of the file, and for a longer file with them."""
         found = blake2b(repr((self.source, self.clock_us, sorted(self.ignore.items()))).encode(), digest_size=8)
         for exchange in self.exchanges:
             for each in fields(exchange):

@@ -46,7 +46,7 @@ class Original:
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """The size of the file, in bytes."""
         return len(self.data) if self.path is None else self.stamp[0]
 
     def open(self) -> BinaryIO:

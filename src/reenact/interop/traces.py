@@ -95,7 +95,7 @@ class Facts:
 
 
 NO_FACTS: Final = Facts()
-"""Of a span that says nothing of them."""
+"""The facts of a span that has none about its run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ class _Builder:
         text: str = event.value
         if event.tag is not None:
             sort = event.tag.removeprefix(_PREFIX)
-            sort = "binary" if sort == "!binary" else sort  # as Ruby writes it
+            sort = "binary" if sort == "!binary" else sort  # Ruby writes it like this
         elif event.implicit[0]:
             sort = self._resolved(text)
         else:
@@ -211,7 +211,7 @@ class _Builder:
             return text
         if sort not in _SCALARS:
             if event.tag is None:
-                return text  # a date, a merge, a value: text, as it stands
+                return text  # dates, merge keys and value keys stay text
             raise _tagged(event)
         try:
             return self._read(sort, text)

@@ -21,7 +21,8 @@ SPANNED: Final = frozenset(
 )  # fmt: skip
 """The kinds of events that are spans."""
 MENTIONED: Final = frozenset({Kind.FLAG, Kind.NOTE, Kind.FILE})
-"""The kinds of events that are events of the span around them; others (clock, chance, variables) are in neither."""
+"""The kinds of events that become events of the span around them. Other kinds (clock, chance, variables) are in no
+span."""
 _FAILED_FROM: Final = 400
 _OUTSIDE: Final = frozenset({Kind.HTTP, Kind.WEBSOCKET, Kind.DB})
 
@@ -157,7 +158,7 @@ def _shared(seen: RecountedEvent) -> dict[str, Json]:
 
 
 def _http(seen: RecountedEvent) -> dict[str, Json]:
-    """The conventions for HTTP, on a model call too: the server and the status."""
+    """The attributes of the conventions for HTTP, for a model call too: the server and the status."""
     event, head = seen.event, seen.event.call.head
     url = str(head.get("url") or "")
     asked, answered = seen.sizes

@@ -105,10 +105,10 @@ def accepted(media: str, field: str, rejected: int, why: str) -> bytes:
     """The answer to a request that was taken, as far as it could be read.
 
     Args:
-        media: In which form.
-        field: Which request it was.
-        rejected: Spans, or records, that could not be read.
-        why: Why; empty for none.
+        media: The content type of the answer.
+        field: The list in the request (``PATHS``).
+        rejected: The number of spans, or records, that could not be read.
+        why: The reason; empty where all could be read.
     """
     if media == JSON:
         name = "rejectedSpans" if field == "resourceSpans" else "rejectedLogRecords"

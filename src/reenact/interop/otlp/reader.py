@@ -34,13 +34,13 @@ LOGS_LEFT: Final = "records of logs on spans that are not in the file"
 
 _MOST_LEFT: Final = 50
 _PARSED: Final = 3
-"""Documents that are kept in mind at a time."""
+"""The most documents that are held in memory at a time."""
 _SMALL: Final = 8 << 20
 """The largest file whose spans are held in memory, in bytes."""
 _SMALL_TREE: Final = 1 << 20
-"""The same limit for spans in trees of another tool."""
+"""The largest file of trees of another tool whose spans are held in memory, in bytes."""
 _PENDING: Final = 4096
-"""Calls of tools that wait for their answers at a time."""
+"""The most tool calls that wait for their answers at a time."""
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ def _error(found: _File, order: Order) -> Wrong | None:
 
 
 class _Spans:
-    """The spans of a file by their number: the documents that were read last are kept in mind."""
+    """The spans of a file by their number: the documents that were read last are held in memory."""
 
     def __init__(self, found: _File) -> None:
         self._found = found
@@ -274,7 +274,7 @@ class _Items:
         numbers = _Numbers(order.spans)
         pending = _RequestedTools(self.found.columns, self.trace)
         count = 0
-        self.found.original.open().close()  # it must not have been changed since
+        self.found.original.open().close()  # refuses a file that has changed since
         spans = _Spans(self.found)
         for span in order.spans:
             item = self._item(spans, span)
@@ -328,7 +328,7 @@ class _Numbers:
         self._numbers = array("q", [-1]) * len(self._spans)
 
     def give(self, span: int, number: int) -> None:
-        """A span has become an item."""
+        """Note that a span has become an item."""
         self._numbers[bisect_left(self._spans, span)] = number
 
     def of(self, span: int) -> int | None:
@@ -405,7 +405,7 @@ def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: 
 
 
 def _values(args: Json, kwargs: Json) -> list[Json]:
-    """Arguments without their names, where some of them are told by their place."""
+    """Arguments without their names, where some of them are given by position."""
     named = opened(kwargs)
     return [*(args if isinstance(args, list) else ()), *(named.values() if isinstance(named, Mapping) else ())]
 

@@ -321,7 +321,7 @@ def _either(found: SpanContent, first: str, second: str) -> Json:
 
 
 def _arguments(asked: Json) -> Json:
-    """Arguments by name, if the span has them so; wrappers of instrumentations are removed."""
+    """Arguments, by name if the span names them; wrappers of instrumentations are removed."""
     if (
         isinstance(asked, Mapping)
         and set(asked) <= {"args", "kwargs"}

@@ -25,7 +25,7 @@ _LONGEST: Final = 10_000
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like runs of LangSmith."""
+    """Whether a file with this beginning looks like runs of LangSmith."""
     return _LIKE.search(head) is not None
 
 
