@@ -33,7 +33,7 @@ def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> di
     """
     frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
     changed = changed_files(sources_of(store, then), folder) if frozen else []
-    # By digest before: of a text a credential was removed.
+    # Changes are found by digest, because a credential may have been removed from a recorded text.
     texts = {path: text for path, text in texts_of(store, then).items() if path in changed} if changed else {}
     return changed_functions(texts, folder, frozen)
 

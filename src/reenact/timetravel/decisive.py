@@ -19,12 +19,13 @@ MOST: Final = 3
 number."""
 _COMPARED: Final = 8
 _LOOKED_AT: Final = 1_000
-"""Runs among which those that are compared are looked for: with a small sample most of them are thinned."""
+"""The most runs among which healthy ones for the comparison are looked for: most of them are thinned if only a small
+sample keeps its bodies."""
 _LONG: Final = 2_000
 
 
 def is_asked_for(run: Run) -> bool:
-    """Whether a run is one to ask where it went wrong: it failed, or a person has flagged it."""
+    """Whether it makes sense to ask where a run went wrong: it failed, or a person has flagged it."""
     return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
 
 

@@ -192,7 +192,7 @@ def _inflated(raw: bytes) -> bytes:
 
 
 def form_of(recording: Recording, name: str) -> str:
-    """The form of a call's result, by the last recorded one, with its content left open."""
+    """The form of a call's results, such as ``{…}``, as the last recorded result has it."""
     given = [each.answer for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
     known = jsonable(recording.body(given[-1])) if given else None
     forms: dict[type, str] = {str: '"…"', dict: "{…}", list: "[…]"}

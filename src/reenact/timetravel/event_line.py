@@ -40,7 +40,7 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
         return _pair(_statement(request), outcome, width)
     if event.kind in (Kind.TOOL, Kind.RETRIEVAL, Kind.MCP):
         room = max(width - len(_ARROW), 0)
-        if isinstance(event.outcome, Failure):  # marked, with its reason at the end; here is only the request
+        if isinstance(event.outcome, Failure):  # the line's mark has the error, so the request gets the room
             whole = "" if request is None else _asked_text(_given(event, request), room)
             outcome = preview.clip(outcome, max(room - len(whole), _LEAST_OF_AN_ERROR))
         ours = max(_share(room), room - len(outcome)) if outcome else width
@@ -78,7 +78,7 @@ def _given(event: Event, request: object) -> object:
 
 
 def _asked_text(request: object, width: int) -> str:
-    """The arguments of a call as its author would write them, or how large they are."""
+    """The arguments of a call as its author would write them, or their size."""
     if isinstance(request, Unread):
         return f"({_short(request)})"
     return preview.call_text("", arguments_of(request), width)

@@ -27,7 +27,7 @@ _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """The field in a head that says a call's position. It is no part of the request: an inserted call would shift it."""
 
 _KINDS = {kind: kind.value for kind in Kind}
-"""Looked up, because asking a member of an enumeration for its value costs more."""
+"""The value of each kind: a look-up here costs less than asking the member of the enumeration for its value."""
 
 _WORDY = 256 << 10
 _MOST_WORDS = 2000

@@ -182,7 +182,7 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
         return Comparison(kept.open(left), kept.open(right))
     opened = open_store(kept)
     comparison = Comparison(opened.open(left), opened.open(right))
-    weakref.finalize(comparison.recordings[0], opened.close)  # a pair that is still in use holds it
+    weakref.finalize(comparison.recordings[0], opened.close)  # a pair that is still in use keeps the store open
     return comparison
 
 

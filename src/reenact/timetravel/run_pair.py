@@ -119,4 +119,4 @@ def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> 
     except BlobMissing as error:
         if error.reason != WITHHELD:
             raise
-        return False  # only the digest of one is known, and it differs
+        return False  # of one answer only the digest is known, and the digests differ

@@ -80,7 +80,7 @@ class Sum:
 
     @property
     def whole(self) -> bool:
-        """Whether ``cost`` is the whole."""
+        """Whether ``cost`` includes every model call."""
         return not self.unpriced
 
 
@@ -197,7 +197,7 @@ class _Inside:
         return self._chosen.get(run)
 
     def at(self, whole: str, lane: str) -> Run | None:
-        """The run that something in a lane belongs to; None where no lane is asked for."""
+        """The run that a lane of a log belongs to; None where that run is not among the chosen ones."""
         inner = (run for own, run in self._lanes.get(whole, ()) if belongs(lane, own))
         return self._chosen.get(next(inner, whole))
 
@@ -243,7 +243,7 @@ def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> No
 
 
 def _from_rows(store: SqliteStore, account: Account) -> None:
-    """The same for all runs at once. Only forks are opened, to see which calls they made live."""
+    """The model calls of all runs at once. Only forks are opened, to see which calls they made live."""
     usage = store.usage()
     places = usage.places()
     owners = {place.log: run for run, place in places.items() if not place.lane}

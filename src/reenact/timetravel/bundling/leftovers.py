@@ -43,7 +43,7 @@ class Leftover:
     Attributes:
         member: The part of the bundle that holds it.
         place: Its place, for display; empty if it belongs to no record.
-        event: The event it belongs to; None for none.
+        event: The number of the event that the value belongs to; None without one.
         field: The name of the field that holds the value; empty for a field without a name, and in media, which no rule
             reads.
     """
@@ -80,7 +80,7 @@ def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
 
 
 def _found(text: bytes, sought: Sought) -> int | None:
-    """The position of the first value in a text, zero for a value inside an encoding; None for none."""
+    """The position of the first value in a text, zero for a value inside an encoding; None without one."""
     plain = sought(text)
     if plain:
         return plain[0].start

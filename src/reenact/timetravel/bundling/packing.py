@@ -62,7 +62,7 @@ def pack(
     """Write runs, and the runs that belong to them, into one file without credentials.
 
     Args:
-        store: Where they are.
+        store: The store with the runs.
         runs: Role in the bundle (``run``, or ``recorded``, ``fixed`` and ``overlay`` of a golden) and run; the main one
             first.
         path: The file to write; an existing file is replaced.
@@ -72,7 +72,7 @@ def pack(
     Raises:
         UsageError: A run cannot be packed, or the file not be written.
         RedactionLeak: A credential would be left in it; nothing was written.
-        StoreError: A part of a run is missing or damaged, or it is too large.
+        StoreError: A part of a run is missing or damaged, or the bundle is too large.
         UnreplayableRun: A run was thinned.
     """
     whole: dict[str, GatheredRun] = {}

@@ -33,15 +33,15 @@ class GatheredRun:
 
 
 def gather(store: Store, run: Run, role: str = "run") -> list[GatheredRun]:
-    """A run and all that belongs to it, itself first.
+    """A run, and after it all runs that belong to it.
 
     Args:
-        store: Where it is.
-        run: It.
+        store: The store with the run.
+        run: The run.
         role: Its role in the bundle.
 
     Raises:
-        UsageError: It is still being recorded, or lies in the log of another run.
+        UsageError: The run is still being recorded, or lies in the log of another run.
     """
     if run.status is Status.RECORDING:
         raise UsageError(

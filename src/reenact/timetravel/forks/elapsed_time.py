@@ -92,7 +92,7 @@ class ElapsedTime:
         return self._moments
 
     def is_beyond(self, lane: str, then_ns: int, next_us: int) -> bool:
-        """Whether a lane reads a clock that it read in the parent only after a wait, and it has left that wait out.
+        """Whether a lane has left out a wait: it reads a clock that it read in the parent only after that wait.
 
         Args:
             lane: Its path.

@@ -64,7 +64,7 @@ def require_code(run: Run, plan: Plan, start: Start) -> None:
 
 
 def require_code_here(run: Run, plan: Plan) -> None:
-    """A function of this process is the code that this process has imported.
+    """Require that a fork by a function of this process can run the code that this process has imported.
 
     Raises:
         ForkError: The plan, or the parent, wants the code of a revision; or the parent is a request of a server.

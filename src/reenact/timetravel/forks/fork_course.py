@@ -32,9 +32,9 @@ class ForkCourse:
     """The course of a fork so far."""
 
     top: int = -1
-    """The highest number so far."""
+    """The highest number of an event so far."""
     branching: int = -1
-    """Number of the branching event; below 0 until it was made."""
+    """The fork's number of the branching event; below 0 until that call was made."""
     stands_at: dict[int, int] = field(default_factory=dict)
     """The parent's event that the agent's own code has reached, by the number of the fork's event."""
     frozen: int = 0

@@ -163,7 +163,7 @@ def _unasked(plan: Plan, course: ForkCourse) -> Iterator[str]:
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if not meant((name,), *called):
-            from difflib import get_close_matches  # late: few names are misspelled
+            from difflib import get_close_matches  # imported late: few names are misspelled
 
             near = get_close_matches(name, called, 1)
             perhaps = f"; did you mean {near[0]}?" if near else ""

@@ -81,7 +81,7 @@ class ForkTime:
         self.flights: dict[int, Flight] = {}
         """Live transports under way, by their number in the fork."""
         self.places: dict[int, int] = {}
-        """Parent's events in whose place the fork's own are delivered, by the number of the own."""
+        """The parent's events in whose place the fork's own events are delivered, by the number in the fork."""
         self.cut = False
         self.by_time = False
         """Whether a timer with a changed deadline comes by time; else all timers keep the parent's order."""
@@ -89,7 +89,7 @@ class ForkTime:
         """Whether anything is different yet: the change has been made, or a call has gone live. While a fork repeats
         its parent, a late delivery was late in the parent too."""
         self.tell: Callable[[str], object] = lambda remark: None
-        """Told once of each thing that should be known of the order and the times of the fork."""
+        """Called once with each remark on the order and the times of the fork."""
         self.remarked: set[str] = set()
         self.due = DueMoments()
         self.progress = ElapsedTime(order.again)
@@ -137,8 +137,8 @@ class ForkTime:
                 self.flights[event].over = True
 
     def lost(self, event: int) -> None:
-        """No strand waits for it any more."""
-        if event in self.flights:  # for most it is over, and a finaliser asks in the middle of anything, under any lock
+        """Note that no strand waits for a call any more."""
+        if event in self.flights:  # most are over; so a finaliser, which may run under any lock, seldom takes this one
             with self._gate.lock:
                 self.flights.pop(event, None)
 
@@ -185,12 +185,12 @@ class ForkTime:
         return self.progress.departed
 
     def departs(self) -> None:
-        """It leaves them here."""
+        """Note that the fork leaves its parent's times here."""
         self.progress.departed = True
         self._queues = None  # from now on the moments of parts, and of waiters that can go already, matter
 
     def remark(self, remark: str) -> None:
-        """Have something be known of the fork, once."""
+        """Make a remark on the fork, once."""
         if remark not in self.remarked:
             self.remarked.add(remark)
             self.tell(remark)
@@ -221,7 +221,7 @@ class ForkTime:
             if self.goes_by_time:
                 head = self._order.head
                 if then_ns is None and head is not None and not (head.proven or self.departed):
-                    then_ns = head.at_us * 1000  # the code of the parent was still at work when that came
+                    then_ns = head.at_us * 1000  # the parent's code was still at work when this delivery came
                 self._works_until(then_ns)
             self.set_us = self.known_us()
             if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
@@ -284,7 +284,7 @@ class ForkTime:
         return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
 
     def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
-        """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
+        """Note that a call gets the answer of ``event``, issued at ``issued_us`` and answered at ``came_us``."""
         if not self.by_time:
             return
         with self._gate.lock:
@@ -329,7 +329,7 @@ class ForkTime:
         return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
     def then_us(self, place: Tag | None) -> int | None:
-        """When something was handed out in the parent; None if it was not, or if the moment was not needed so far."""
+        """When the parent handed out a delivery; None if it did not, or if the moment was not needed so far."""
         number = self._order.number_of(place) if self.departed and place is not None else None
         return self.progress.moments.of(number)[0] if number is not None else None
 

@@ -85,7 +85,7 @@ class Ladder:
         self._placed[path] = max(self._placed.get(path, -1), event.number)
 
     def find(self, path: str, call: Call) -> LadderResult:
-        """The recorded call that ``call``, cleaned as the recording was, is now."""
+        """Find the recorded call that ``call`` stands for; ``call`` is cleaned as the recording was."""
         last = self._last.get(path, -1)
         following = next(self._ahead(path, last), None)
         if following is not None and _alike(following, call) and self._asks(following, call):

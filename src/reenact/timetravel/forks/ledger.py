@@ -120,7 +120,8 @@ class Ledger:
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         failed = ", and failed there" if isinstance(outcome, Failure) else ""
-        if failed and run_failed(recording.run):  # else the code went on after it, and there is nothing to go on with
+        # A run that did not fail went on after the failed write, and cannot be resumed.
+        if failed and run_failed(recording.run):
             failed += f"; `reenact resume {tail(claim.run)} --settle retry` makes it again"
         return WriteStanding(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
 
@@ -146,7 +147,7 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
         if ending == "commit" or not (ending or taken_back or _may_be_open(recording, each)):
             return False
         taken_back = taken_back or ending == "rollback"
-    return taken_back or recording.run.status is not Status.RECORDING  # its process has ended without a commit
+    return taken_back or recording.run.status is not Status.RECORDING  # the process ended without a commit
 
 
 def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:

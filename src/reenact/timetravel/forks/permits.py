@@ -23,7 +23,7 @@ def is_model(call: Call) -> bool:
 
 
 def meant(patterns: Iterable[str], *names: str) -> str:
-    """The first pattern (``send_*``, ``POST api.example.com/*``) that matches one of ``names``; empty without."""
+    """The first pattern (``send_*``, ``POST api.example.com/*``) that matches one of ``names``; empty without one."""
     return next((each for each in patterns for name in names if each == name or fnmatchcase(name, each)), "")
 
 

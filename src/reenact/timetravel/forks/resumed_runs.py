@@ -145,7 +145,7 @@ def how_left(event: Event) -> tuple[str, str]:
             f"raised {preview.clip(error_text(error), _LONGEST)}",
             "the error does not tell whether it had acted before",
         )
-    if status is not None:  # for a failure only: a successful answer is not in doubt
+    if status is not None:  # a failure: only failed answers leave a write in doubt
         return f"was answered with status {status}", "the status does not tell whether it had acted before"
     return (
         "was not committed when the run broke off",
@@ -245,7 +245,7 @@ def settled_on_the_way(
     again = resumption(store, store.run(told.run.id), "", told.plan.settle, {})
     if again.base.id == told.base.id:
         return replace(told, plan=replace(told.plan, settled=settled, given=given))
-    settled = {name: said for name, said in settled.items() if not is_number(name)}  # of another recording's events
+    settled = {name: said for name, said in settled.items() if not is_number(name)}  # numbers of another recording
     return replace(again, plan=replace(again.plan, settled=settled, given=given))
 
 

@@ -132,7 +132,7 @@ class WaiterLines:
     # --- lines -------------------------------------------------------------------------------------------------
 
     def _walk(self, number: int, but: tuple[Tag, ...], now_us: int) -> Iterator[Place]:
-        """The places of a queue, without those of the tags in ``but``."""
+        """The places of a queue, without the places of the tags in ``but``."""
         line, at = self._queues[number], 0
         while at < len(line):
             place = line[at]

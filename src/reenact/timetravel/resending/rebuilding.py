@@ -60,7 +60,7 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
     """A request that asks what a reading tells.
 
     Args:
-        reading: Of a trace.
+        reading: The reading of a model call in a trace.
         event: Its number, for messages.
         run: The name of its run, for messages.
 
