@@ -114,7 +114,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenR
         as_json: Write a cassette in JSON.
 
     Raises:
-        UsageError: There is no such format, or the run holds no exchange that it could keep.
+        UsageError: There is no such format, or the run holds no exchange that the format can keep.
         InteropError: The run cannot be written.
     """
     run = recording.run

@@ -62,7 +62,7 @@ def last_set(recording: Recording, path: Sequence[str], at: Event | None = None)
     Args:
         recording: The run.
         path: The slot of the state (a key, where the state is a dictionary), then keys and indices into it. A leading
-            ``state`` is left out where no slot is called so.
+            ``state`` is left out where no slot has that name.
         at: As seen from this event; None for the end of the run.
 
     Raises:

@@ -51,7 +51,7 @@ def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> 
         case Stream(head=head):
             if event.answer is None or event.answer.size > limit:
                 return _content(recording, event.answer, limit, head)
-            # By event: by digest, the store would have to find out first whose stream it is.
+            # Read by the event's number: by digest, the store would first have to find the event that has the stream.
             return _read(
                 event.answer, lambda: decoded_body(head, b"".join(each[2] for each in recording.parts(number)))
             )

@@ -100,7 +100,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
         return preview.clip(preview.safe(error_text(error)), _MOST)
     if isinstance(event.outcome, Stream):
         size = preview.size(event.outcome.size)
-        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them
+        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for its statuses
         words = [preview.safe(str(status))] if status is not None else []
         words.append(size if event.outcome.segments <= 1 else f"{size} in {event.outcome.segments} segments")
         return "  ".join(words)

@@ -52,7 +52,7 @@ class RunPair:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """The left event after which each added one of the right run is placed, by number."""
+        """The left event after which each added event of the right run is placed, by number."""
         places = {}
         at = -1
         for match in self.matches:

@@ -141,7 +141,7 @@ class Account:
         found.unpriced[name] += count
 
     def say(self, said: Mapping[str, Json]) -> None:
-        """The programs' own notes of their cost, which win over all others."""
+        """Keep the programs' own notes of their cost, which win over all computed costs."""
         for run, value in said.items():
             if run in self.sums and isinstance(value, int | float) and not isinstance(value, bool):
                 self.sums[run].cost = Decimal(str(value))
@@ -190,7 +190,7 @@ class _Inside:
         for whole, lane, run in nested:
             self._lanes.setdefault(whole, []).append((lane, run))
         for lanes in self._lanes.values():
-            lanes.sort(key=lambda each: -len(each[0]))  # the innermost first
+            lanes.sort(key=lambda each: -len(each[0]))  # the innermost child run first
 
     def chosen(self, run: str) -> Run | None:
         """A run, if it is among the chosen ones."""

@@ -171,7 +171,7 @@ def _http(seen: RecountedEvent) -> dict[str, Json]:
     try:
         parts = urlsplit(url)
         found |= {"server.address": parts.hostname, "server.port": parts.port or _PORTS.get(parts.scheme)}
-    except ValueError:  # no address that can be taken apart
+    except ValueError:  # the address is damaged
         pass
     if isinstance(event.outcome, Stream):
         found["http.response.status_code"] = event.outcome.head.get("status")

@@ -21,7 +21,7 @@ LARGEST: Final = 64 << 20
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/x-protobuf"
 PATHS: Final[Mapping[str, str]] = {"/v1/traces": "resourceSpans", "/v1/logs": "resourceLogs"}
-"""The requests that are taken, and the list that each holds."""
+"""The paths of the accepted requests, and the field with the list of resources in each."""
 
 _ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
 _MOST_SAID: Final = 300

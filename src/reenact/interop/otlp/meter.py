@@ -73,7 +73,7 @@ class SumSender:
             self._fresh = True
 
     def due_s(self) -> float | None:
-        """See ``Meter``."""
+        """The seconds until the sums are to be sent; None where nothing is new."""
         return max(0, self._sent_us + self._every_us - CLOCK.mono_us()) / 1e6 if self._fresh else None
 
     def hand_on(self) -> None:
@@ -104,7 +104,7 @@ class OfProgram:
         self._waiting.extend(measurements)
 
     def due_s(self) -> float | None:
-        """See ``Meter``: at once."""
+        """Zero while measurements wait; None where there are none."""
         return 0.0 if self._waiting else None
 
     def hand_on(self) -> None:
@@ -151,5 +151,5 @@ def _instrument(provider: Any, of: Instrument) -> Any:
         return meter.create_counter(of.name, of.unit, of.about)
     try:
         return meter.create_histogram(of.name, of.unit, of.about, explicit_bucket_boundaries_advisory=of.bounds)
-    except TypeError:  # of an SDK before 1.30
+    except TypeError:  # an SDK before 1.30 takes no buckets
         return meter.create_histogram(of.name, of.unit, of.about)

@@ -195,7 +195,7 @@ def _asked(found: SpanContent) -> tuple[ModelQuestion, bool]:
             asked.system = "\n\n".join(part for part in (said, asked.system) if part)
     offered = found.lists.get("tools") if "tools" in found.lists else found.said.get("tools")
     if offered is None and isinstance(held := opened(found.said.get("model_parameters")), Mapping):
-        offered = held.get("function_tools")  # of Pydantic AI
+        offered = held.get("function_tools")  # Pydantic AI has them there
     if not asked.tools and offered is not None:
         asked.tools = tools(offered)
     return asked, is_whole

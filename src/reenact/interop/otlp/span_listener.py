@@ -171,7 +171,7 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape:
     def close() -> None:
         server.shutdown()
         server.leave()
-        server.server_close()  # waits for the requests that are being answered
+        server.server_close()  # waits until the last requests are answered
 
     return SpanListener(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
 
@@ -357,7 +357,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, *args: Any) -> None:
-        """Nothing: requests are logged elsewhere, a line each."""
+        """Log nothing here: each request is logged elsewhere, in one line."""
 
 
 def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[SpanListener | None, str]:

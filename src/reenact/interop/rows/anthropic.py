@@ -63,5 +63,5 @@ class _BatchState:
         yield model_call(LoggedCall(_URL, asked, message, error=error, span=span))
 
     def rest(self) -> Iterator[TraceItem]:
-        """Nothing: the requests of a batch do not follow one another."""
+        """No items, because the requests of a batch do not follow one another."""
         return iter(())

@@ -26,7 +26,7 @@ def fits(head: bytes) -> bool:
 
 
 class Traces:
-    """The traces of such files."""
+    """The traces of MLflow's files."""
 
     source: Final = SOURCE
 
@@ -86,7 +86,7 @@ class _TraceState:
             self._count += 1
 
     def rest(self) -> Iterator[TraceItem]:
-        """Nothing: each call of a tool has its span."""
+        """No items, because each call of a tool has its span."""
         return iter(())
 
     def _item(self, span: Span, parent: int | None) -> TraceItem:

@@ -25,7 +25,7 @@ _PLACE: Final = lazy_regex(r"projects/[^/]+/locations/([^/]+)")
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file with this beginning looks like rows of such a log."""
+    """Whether a file with this beginning looks like rows of a request-response log."""
     return _LIKE.search(head) is not None
 
 
@@ -47,7 +47,7 @@ class VertexRows:
         )
 
     def facts(self, row: Row) -> Facts:
-        """Nothing but the format: a row knows no user."""
+        """The format alone: a row names no user."""
         return Facts(SOURCE)
 
     def teller(self, began_us: int | None) -> Teller:

@@ -69,18 +69,18 @@ class ModelReply:
         return self.heads.pop(event, None), bytes(self.bodies.pop(event, b""))
 
     def fault(self, error: Exception) -> bool:
-        """Something failed: a halt of the replay is raised."""
+        """Raise a halt of the replay, because our code failed."""
         return isinstance(error, Halt) or self._fault(error)
 
     def intent(self, *, in_place: bool) -> Any:
-        """Nothing is written."""
+        """Do nothing, because this replay writes nothing."""
         return NOW
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """No tool acts here."""
+        """Do nothing, because no tool runs here."""
 
     def over(self, event: int) -> None:
-        """The world has answered, or is not waited for any more."""
+        """Note that the world has answered, or that the agent no longer waits for it."""
         with self._schedule.gate.lock:
             first = event in self._schedule.under_way
             self._schedule.under_way.discard(event)

@@ -74,7 +74,7 @@ def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
                 at = _found(text, sought)
                 if at is not None:
                     return _placed(name, line, "" if is_media(text[:HEAD]) else _field(text, at) or field)
-        if sought(data):  # in the name of a field
+        if sought(data):  # the value is in the name of a field
             return Leftover(name)
     return None
 
@@ -109,7 +109,7 @@ def _leaves(value: Any, field: str) -> Iterator[tuple[str, bytes]]:
         for name, each in value.items():
             yield from _leaves(each, name)
     elif isinstance(value, list):
-        if len(value) == 1 and isinstance(value[0], str):  # bytes that are no text
+        if len(value) == 1 and isinstance(value[0], str):  # such a list holds bytes that are no text
             with suppress(ValueError):
                 yield field, b64decode(value[0], validate=True)
         for each in value:

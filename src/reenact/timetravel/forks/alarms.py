@@ -27,7 +27,7 @@ from reenact.timetravel.forks.fork_time import OWN, ForkTime
 ALARM: Final = "~alarm"
 """The lane in the tag of a pending alarm."""
 _IN_VAIN: Final = 100
-"""A repeating timer that only sends signals does not count as hope for a wait after this many signals in a row."""
+"""After this many signals in a row without another delivery, a repeating timer is no reason to wait any longer."""
 _REAL: Final = getattr(signal, "ITIMER_REAL", 0)
 _OF_WORK: Final = {
     getattr(signal, "ITIMER_VIRTUAL", 1): getattr(signal, "SIGVTALRM", 26),
@@ -86,7 +86,7 @@ def ended_by_signal(event: Event) -> int | None:
     outcome = event.outcome
     end = outcome.end if isinstance(outcome, Stream) else None
     if not isinstance(outcome, Failure) and (end is None or end.kind is not EndKind.ERROR):
-        return None  # without reading the notes on it
+        return None  # decided without reading the event's notes
     number = event.attributes.get(INTERRUPTED)
     return number if isinstance(number, int) else None
 
@@ -205,7 +205,7 @@ class ForkAlarms(SignalTurns):
         self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
     def has_come(self, tag: Tag, times: TimerSpan | None) -> None:
-        """A signal has been handed out; with ``times``, an alarm's: find the alarm that is pending now. Locked."""
+        """Find the alarm that is pending after a signal was handed out (with ``times``: an alarm's signal). Locked."""
         number = tag.number
         if is_own_signal(tag):
             self.struck_us = None if number == ALARM_SIGNAL else self.struck_us
@@ -272,7 +272,7 @@ class ForkAlarms(SignalTurns):
         return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
 
     def rings_in_vain(self) -> bool:
-        """Whether no alarm is pending, or only one whose signals have changed nothing for long."""
+        """Whether no alarm is pending, or only a repeating one after whose signals nothing else has come for long."""
         most = _IN_VAIN if self._time.real_since_us is not None else ENDLESS
         return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 

@@ -83,7 +83,7 @@ class ForkAmbient(Ambient):
         return moment_us is not None and abs(moment_us - self._as_recorded("wall", None) // 1000) < _NEAR_US
 
     def moved(self, path: str, position: int, place: Event | None, *, again: bool) -> None:
-        """A lane has issued a call, which stands for a recorded call or for none.
+        """Note that a lane has issued a call, which stands for a recorded call or for none.
 
         ``again``: another call may still stand for the same recorded call. Its reads continue after those of the first
         call, because no random number may be handed out twice.

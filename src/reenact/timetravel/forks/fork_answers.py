@@ -156,7 +156,7 @@ class TapedCall(FrozenCall):
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if isinstance(outcome, Stream) and end is None and self.headed and self._next >= outcome.segments:
-            return  # the parent read as far and did not reach the end either: nothing differs
+            return  # as in the parent, which did not reach the end either
         before_its_head = self.form == "stream" and not self.headed
         if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
@@ -265,7 +265,7 @@ class _ReadScope:
     """The scope of one read of a stream, or of a call with a single answer.
 
     Args:
-        time: Told when it begins and ends.
+        time: The fork's time, which notes when the scope begins and ends.
         event: The call.
         inner: The scope of the call.
     """

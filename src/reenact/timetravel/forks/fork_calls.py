@@ -45,7 +45,7 @@ class ForkCalls:
 
     Attributes:
         performing: The numbers of the fork's calls that went live, and of the agent's own code inside them.
-        retried: The calls among them that repeat a write in doubt; writes inside them are part of it.
+        retried: The calls among them that repeat a write in doubt; writes inside such a call are part of that write.
         goes_on: Performs a call that was cancelled in the parent, but not here.
     """
 
@@ -135,7 +135,7 @@ class ForkCalls:
             raise self.session.gate.halted or Halt(error.message) from None
 
     def handed(self, question: ForkQuestion, value: Value | None) -> GivenCall | OwnCall:
-        """Answer with the change's value, or else with the standard input that it gives to the process."""
+        """Answer with the change's value, or else with the standard input that the change gives to the process."""
         lane, call, place = question.lane, question.call, question.place
         number = self.course.number()
         self.time.sets_out(number, place.number if place is not None else None, transport=False)

@@ -23,7 +23,7 @@ class Answer:
     why: str
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The answer as JSON-able data."""
         return {"event": self.event, "name": self.name, "how": self.how, "why": self.why}
 
 

@@ -219,7 +219,7 @@ class ForkSchedule(RecordedSchedule):
         return PendingChange(self._leaves, (head,)) if skip else found
 
     def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next place, unless something goes before it, or it has lost that place."""
+        """The waiter of the next place, unless another waiter goes before it, or it has lost that place."""
         comes = self.time.comes(waiter, waiter.tag, head.at_us)
         before = self.time.sooner(waiter.tag, comes, at.held)
         if before is not None:
@@ -318,7 +318,8 @@ class ForkSchedule(RecordedSchedule):
         if not at.settled and not self._given_up:
             return None, False
         asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        if head.tag.kind == "e" and head.tag.number in asked:  # this very call is under way
+        # The answer of the call under way may depend on one that we hold.
+        if head.tag.kind == "e" and head.tag.number in asked:
             said = self._without_place(head, at) if self.time.listening() else None
             return said or self._due(at), False
         beyond = self._without_place(head, at)
@@ -354,7 +355,7 @@ class ForkSchedule(RecordedSchedule):
         return self._due(at) if real else self._timer_goes(others, at)
 
     def _due(self, at: Standstill) -> Waiter | None:
-        """While the world answers, time passes at its speed: a timer whose moment has come."""
+        """A timer whose moment has come. While the world answers, time passes at the world's speed."""
         now_us = self.time.real_now_us() if self.time.ticking else self.order.at_us
         timers = [w for w in at.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
         return self._first(timers, at)

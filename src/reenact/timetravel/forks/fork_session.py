@@ -309,11 +309,11 @@ class ForkSession(ReplaySession):
             yield (None, 0, changed.body)
 
     def read_past(self, event: Event) -> object:
-        """An exporter that reads more of its answer than before gets the end."""
+        """Give the end to an exporter that reads more of its answer than before."""
         return End(EndKind.EOF) if is_plumbing(event.call) else super().read_past(event)
 
     def read_less(self, event: Event) -> None:
-        """After the cut, a stream may be read less far than in the parent."""
+        """Allow a stream to be read less far than in the parent, after the cut."""
         if not self.schedule.cut:
             super().read_less(event)
 

@@ -213,10 +213,14 @@ class ForkTime:
             if unread_ns is None or unread_ns > issued_us * 1000:
                 self._works_until(issued_us * 1000)
             elif not self.departed and self.progress.is_far(issued_us):
-                self.departs()  # it read the clock more often in the parent
+                self.departs()  # the lane read the clock more often in the parent
 
     def sets_at(self, then_ns: int | None) -> int:
-        """The code sets a timer or alarm, as the parent did at ``then_ns``, if it did. Returns when, in nanoseconds."""
+        """Note that the code sets a timer or alarm. The parent did so at ``then_ns``; None if it did not.
+
+        Returns:
+            The moment at which the code sets it, in nanoseconds.
+        """
         with self._gate.lock:
             if self.goes_by_time:
                 head = self._order.head
@@ -255,7 +259,7 @@ class ForkTime:
             return None
         with self._gate.lock:
             progress, head = self.progress, self._order.head
-            if not self.departed and step_ns:  # the code works longer than it did
+            if not self.departed and step_ns:  # the code works longer than in the parent
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
                 if late or self._busy_ns() > LATE_US * 1000:
                     self.departs()
@@ -305,7 +309,7 @@ class ForkTime:
             return timer.due_us if timer is not None else None
         return self.due.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
-    # --- who waits ---------------------------------------------------------------------------------------------
+    # --- waiters -----------------------------------------------------------------------------------------------
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
         """Take in a waiter that begins to wait."""
@@ -334,7 +338,7 @@ class ForkTime:
         return self.progress.moments.of(number)[0] if number is not None else None
 
     def sooner(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> Waiter | None:
-        """The waiter that goes before the next one in the order, where time says so."""
+        """The waiter that goes before the next one in the order because its moment is earlier; None without one."""
         if comes is None or not self.goes_by_time:
             return None
         return self.by_arrival().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
@@ -358,7 +362,7 @@ class ForkTime:
             del self.flights[tag.number]
         timer = self.due.over(tag)
         self.progress.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
-        if self.by_time:  # the query of the processor's time is the only other cost of a recorded answer
+        if self.by_time:  # else not measured, because the query costs more than all the rest
             self._worked_before_us = self.worked_us()
         return timer
 

@@ -82,7 +82,7 @@ def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
 
 
 def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
-    """The error for an agent that waits for a call which was cancelled in the parent; ``why`` it may not be made."""
+    """The error for an agent that waits for a call which was cancelled in the parent; ``why``: why it is not made."""
     return Divergence(
         f"the agent waits for event {recorded.number} ({recorded.name}), which was cancelled before it had an answer: "
         f"{why}",

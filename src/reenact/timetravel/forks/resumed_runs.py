@@ -210,7 +210,7 @@ def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
 
 
 def _left(before: Run, attempt: Run) -> Run:
-    """The old run, as an attempt at itself."""
+    """The run before its continuation, kept as an attempt."""
     broken = before.status is Status.INTERRUPTED
     return replace(
         before,

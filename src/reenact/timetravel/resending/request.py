@@ -1,5 +1,5 @@
-"""The request of a recorded model call as it can be sent again: its recorded bytes, or else a request rebuilt from what
-is known; a remark says so."""
+"""The request of a recorded model call as it can be sent again: its recorded bytes, or else a rebuilt request, with a
+remark that says so."""
 
 from __future__ import annotations
 
