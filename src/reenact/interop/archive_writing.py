@@ -19,7 +19,7 @@ def write(exchanges: Iterable[ImportedExchange], version: str, comment: str) -> 
     """An archive of exchanges.
 
     Args:
-        exchanges: In order; those that ``decoded`` cannot decode are left out.
+        exchanges: The exchanges, in order; those that ``decoded`` cannot decode are left out.
         version: The version of this library, for ``creator``.
         comment: The origin of the exchanges.
     """

@@ -18,7 +18,7 @@ def write(exchanges: Iterable[ImportedExchange], *, as_json: bool = False) -> by
     """A cassette.
 
     Args:
-        exchanges: In order.
+        exchanges: The exchanges, in order.
         as_json: Write it for VCR.py's JSON serializer, which holds texts alone; else YAML.
 
     Raises:

@@ -24,7 +24,7 @@ class ExchangeExport:
     """The exported exchanges.
 
     Attributes:
-        exchanges: In the order of their requests.
+        exchanges: The exchanges, in the order of their requests.
         lost: The facts of the run that the exchanges lack: in words, with their number.
     """
 

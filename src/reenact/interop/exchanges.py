@@ -20,11 +20,11 @@ class ImportedExchange:
     """A request and its answer.
 
     Attributes:
-        method: In capitals.
-        url: Absolute.
+        method: The method, in capitals.
+        url: The absolute URL.
         asked: Headers of the request.
         body: Its body, as it went over the wire.
-        status, reason: Those of the answer; the reason is empty where it is not known.
+        status, reason: The status and the reason of the answer; the reason is empty where it is not known.
         headers: The headers of the answer.
         answer: Its body before content decoding, without chunks.
         version: ``HTTP/1.1`` …; empty where it is not known.
@@ -56,7 +56,7 @@ class ExchangesOfRun:
 
     Attributes:
         source: Format and version (``vcr 1``, ``har 1.2``, ``messages``).
-        exchanges: In the order of the file.
+        exchanges: The exchanges, in the order of the file.
         clock_us: The wall clock at the first exchange; None where it is not known.
         ignore: Named ignore rules for facts that the format lacks, so that they cannot be compared.
         label: The part of the file; empty for the whole file.

@@ -123,7 +123,7 @@ def import_runs(
         origin: The file.
         who: The agent, user and session of the runs, and their tags.
         policy: The rules for what may be kept, and how (ignore rules, redaction).
-        clock, entropy: For the runs' own identity.
+        clock, entropy: The sources of the runs' identities.
         progress: Called with the number of written spans and exchanges, and the number of all of them, again and
             again.
 

@@ -23,7 +23,7 @@ _PIPE: Final = "-"
 
 
 def _untold(_: int) -> None:
-    """Progress that no command shows."""
+    """Ignore progress, which no command shows here."""
 
 
 @dataclass(frozen=True, slots=True)

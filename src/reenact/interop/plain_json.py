@@ -72,7 +72,7 @@ def write(exchanges: Iterable[ImportedExchange], about: Mapping[str, Any]) -> by
     """A document of exchanges.
 
     Args:
-        exchanges: In order.
+        exchanges: The exchanges, in order.
         about: Further facts (the run, the losses).
     """
     document = {"format": FORMAT, **about, "exchanges": [_written(each) for each in exchanges]}

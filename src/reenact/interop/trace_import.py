@@ -58,7 +58,7 @@ _KINDS: Final[Mapping[SpanSort, tuple[Kind, Effect, str]]] = {
 
 
 def untold(*_: int) -> None:
-    """Progress that no command shows."""
+    """Ignore progress, which no command shows here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class TraceImport:
         file, sha256: The name of their file, and its digest.
         who: The agent, user and session for traces that do not name them, and the tags.
         policy: The rules for what may be kept, and how.
-        clock, entropy: For the runs' own identity.
+        clock, entropy: The sources of the runs' identities.
         written: Called with the number of newly written events.
     """
 

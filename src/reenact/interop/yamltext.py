@@ -1,8 +1,8 @@
 """YAML as plain data: read within limits, and only into text, numbers, lists and mappings.
 
-PyYAML's parser yields events, and this module makes values from them. So no tag chooses a class, nesting needs no stack
-of ours, an alias is the same value again and counts at its full size, and a file that is too large is refused before it
-is built.
+PyYAML's parser yields events, and this module makes values from them. So no tag chooses a class, and nesting
+needs no recursion. An alias is the same value again, and counts at its full size. A file that is too large is refused
+before it is built.
 """
 
 from __future__ import annotations

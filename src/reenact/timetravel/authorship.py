@@ -195,7 +195,7 @@ class _Values:
         """Whether two snapshots hold the same value there, by their digests where possible.
 
         Raises:
-            BlobMissing: One of them is not proven.
+            BlobMissing: One of the values is not proven.
         """
         for each in (left, right):
             if self.slot in each.unproven:

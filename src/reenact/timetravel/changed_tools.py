@@ -25,9 +25,9 @@ def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> di
 
     Args:
         today: The run of today's code; a tool that it declares to have no effect runs.
-        store: The store of the run that answers it.
-        then: That run.
-        folder: The folder of its source files today.
+        store: The store of the recorded run that answers the run of today's code.
+        then: The recorded run.
+        folder: The folder in which the recorded run's source files are today.
 
     Cost: a read of each source file, where a tool is called.
     """

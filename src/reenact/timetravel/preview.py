@@ -19,7 +19,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
 _LEAST = 12
-"""The shortest length of an argument, if not even the short ones fit."""
+"""The length to which an argument may be shortened if not even the short arguments fit."""
 _SHORT = 16
 """The length up to which an argument stays whole while longer ones can be shortened."""
 _STARRED = ("kw", "kwargs", "kwds")

@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def event(self) -> Event:
-        """The event of the side that has one, the right one first."""
+        """The event of the right run, or of the left run where the right one has none."""
         found = self.right or self.left
         assert found is not None
         return found

@@ -57,8 +57,8 @@ class Sum:
         thinned: The number of runs without bodies.
         size: Bytes in the store's file, about.
         models: Model calls.
-        tokens_in, tokens_out: As providers counted them.
-        cost: In US dollars, of the calls whose price is known.
+        tokens_in, tokens_out: The tokens, as providers counted them.
+        cost: The cost in US dollars of the calls whose price is known.
         unpriced: Model calls without a price, by the name of the model; nothing is added to ``cost`` for them.
     """
 
@@ -73,7 +73,7 @@ class Sum:
     unpriced: Counter[str] = field(default_factory=Counter)
 
     def plus(self, other: Sum) -> None:
-        """Add the sums of others."""
+        """Add the sums over other runs."""
         for name in ("runs", "failed", "thinned", "size", "models", "tokens_in", "tokens_out", "cost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.unpriced.update(other.unpriced)

@@ -85,7 +85,7 @@ class Changes:
     Attributes:
         event: The event.
         state: The changes of the state. Steps keep states; of other events nothing is known.
-        since: For a step: the changes between the last state before it and its beginning.
+        since: For a step: the changes from the last state before the step to the step's beginning.
         messages: For a model call: the messages that are new since the previous model call.
         decision: For a model call: its decision.
         unproven: Why the states are not known, where one of them is not proven; empty else.
@@ -206,7 +206,7 @@ def open_timeline(run: Run | str, store: Store | str | None = None) -> Timeline:
 
     Args:
         run: The run, or a reference to it.
-        store: Where it is kept; None takes the project's store.
+        store: The store of the run; None takes the project's store.
 
     Raises:
         RunNotFound: The run does not exist.

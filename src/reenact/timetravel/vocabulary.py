@@ -232,7 +232,7 @@ class RunScope:
 
     @property
     def recording(self) -> Recording:
-        """Its log."""
+        """The log of the run."""
         if self._opened is None:
             self._opened = self._open()
         return self._opened

@@ -33,8 +33,8 @@ class RecountedEvent:
 
     Attributes:
         event: The event.
-        reading: For a model call: in full where content is written, else without the conversation.
-        asked, answered: For other calls, the content as data; None where none is written.
+        reading: The reading of a model call: in full where content is written, else without the conversation.
+        asked, answered: The content of other calls, as data; None where no content is written.
         sizes: The bytes of request and answer, where they are known.
         sign: A digest of the request, by which a repetition is recognised.
         inline: Whether content is written.

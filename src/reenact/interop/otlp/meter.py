@@ -38,7 +38,7 @@ class Meter(Protocol):
         """Deliver the measurements.
 
         Raises:
-            Unsent: They were not accepted.
+            Unsent: The measurements were not accepted.
         """
 
 

@@ -140,7 +140,7 @@ def send_signal(to: Target, signal: Signal, body: bytes, timeout_s: float = TIME
         timeout_s: The time limit for the answer.
 
     Raises:
-        Unsent: It was not accepted, or not all of it.
+        Unsent: The request was not accepted, or not all of it.
     """
     if to.rpc:
         _called(to, signal, body, timeout_s)

@@ -55,11 +55,11 @@ class _File:
     left: list[str] = field(default_factory=list)
     unread: int = 0
     parsed: dict[int, list[Span | str]] = field(default_factory=dict)
-    """The spans of a small file, by document: it is parsed once."""
+    """The spans of each document of a small file: a document is parsed once."""
     items: dict[int, TraceItem] = field(default_factory=dict)
-    """The items of a small file's spans, by number: each is made once."""
+    """The items of a small file's spans, by number: an item is made once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
-    """The spans of the last documents: traces that began together are in the same ones."""
+    """The spans of the last documents: traces that began together are often in the same documents."""
     recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
     """The unparsed pieces of the last documents."""
 
@@ -103,7 +103,7 @@ def read(original: Original, layout: Layout | None = None) -> Iterator[Trace]:
 
 
 def _look(found: _File, file: BinaryIO) -> None:
-    """The first pass."""
+    """Read the file in the first pass."""
     columns = found.columns
     layout, documents = found.layout, found.documents
     for place in documents.places(file):

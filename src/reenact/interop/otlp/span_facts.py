@@ -246,7 +246,7 @@ _PROVIDERS: Final = {
     "gcp.vertex_ai": "vertex", "aws.bedrock": "bedrock", "aws_bedrock": "bedrock", "mistral_ai": "mistral",
     "mistralai": "mistral", "x_ai": "xai", "moonshot_ai": "moonshot",
 }  # fmt: skip
-"""Providers as the dialects call them, and as readings of the wire do."""
+"""The names of providers: in the dialects, and in readings of the wire."""
 
 
 def _provider(name: str) -> str:

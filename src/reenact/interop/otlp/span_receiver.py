@@ -63,7 +63,7 @@ class Receiver:
     Args:
         store: The store for the runs.
         policy: The rules for what may be kept, and how.
-        clock, entropy: For the runs' own identity.
+        clock, entropy: The sources of the runs' identities.
     """
 
     def __init__(self, store: Store, policy: Policy, clock: Clock, entropy: Entropy) -> None:

@@ -35,7 +35,7 @@ class Span:
         trace, id, parent: The ids, in lower-case hexadecimal; an empty parent for a root.
         name: Its name.
         start_ns, end_ns: Nanoseconds since the epoch; None where they are missing.
-        attributes: By name.
+        attributes: The attributes, by name.
         resource: The attributes of its sender.
         scope: The library that made it.
         events: Name, time and attributes of each.

@@ -116,7 +116,7 @@ class TraceColumns:
     remarks: dict[str, int] = field(default_factory=dict)
 
     def remark(self, what: str, count: int = 1) -> None:
-        """Count something that was found amiss."""
+        """Count a fault."""
         if count:
             self.remarks[what] = self.remarks.get(what, 0) + count
 

@@ -28,7 +28,7 @@ class Batches:
     source: Final = SOURCE
 
     def belongs(self, row: Row) -> Belongs | str:
-        """A request belongs by its name, a message by its id."""
+        """All rows are one run. A request and its result share the request's name as key; a message has its id."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("params"), Mapping) or isinstance(row.get("result"), Mapping)):
             return Belongs("", f"custom {custom}")

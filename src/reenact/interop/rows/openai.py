@@ -45,7 +45,8 @@ class OpenAIRows:
         self._chains: dict[str, str] = {}
 
     def belongs(self, row: Row) -> Belongs | str:
-        """A batch belongs by the names of its requests, a response by the one before it."""
+        """A batch is one run, in which requests are matched with results by name. A response belongs to the run of the
+        response before it, or of its conversation."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("body"), Mapping) or "response" in row or "error" in row):
             created = mapping(mapping(row.get("response")).get("body")).get("created")

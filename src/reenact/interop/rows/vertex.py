@@ -97,7 +97,7 @@ def _address(row: Row) -> str:
 
 
 def _asked(row: Row) -> Json:
-    """The request; with several payloads the first."""
+    """The request: the first payload, if there are several."""
     whole = opened(row.get("full_request"))
     if isinstance(whole, dict):
         return whole

@@ -74,7 +74,7 @@ def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None
 
     Args:
         dialect: The dialect of their attributes' names.
-        messages: In any shape that ``messages`` reads.
+        messages: The messages, in any shape that ``messages`` reads.
         model: The model that answers; empty where it is not known.
         tools: The offered tools.
     """

@@ -27,7 +27,7 @@ class ModelReply:
     """The answer of a model that was asked, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
-        schedule: Where turns are taken.
+        schedule: The schedule of the gate at which turns are taken.
         fault: Called with errors of this code.
         over: Called for each call that the world has answered, or that the agent no longer waits for.
     """
@@ -49,7 +49,7 @@ class ModelReply:
 
     @property
     def gate(self) -> Gate:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
         return self._schedule.gate
 
     def now_us(self) -> int:
@@ -109,16 +109,16 @@ class AskedCall(LiveCall):
         return url, body
 
     def settle(self, outcome: Value | Failure) -> Any:
-        """The call has failed before the head of its answer."""
+        """Note that the call failed before the head of its answer came."""
         self._heard.over(self.event)
         return super().settle(outcome)
 
     def end(self, end: End) -> Any:
-        """Its answer has ended."""
+        """Note that the call's answer has ended."""
         self._heard.over(self.event)
         return super().end(end)
 
     def dropped(self, end: End) -> None:
-        """The agent reads no further."""
+        """Note that the agent reads no further."""
         self._heard.over(self.event)
         super().dropped(end)

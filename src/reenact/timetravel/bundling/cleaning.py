@@ -58,7 +58,7 @@ class CleanBundle:
 
     Attributes:
         records: The records.
-        removed: Where a credential was removed, in the order of the run.
+        removed: The places where a credential was removed, in the order of the run.
         personal: The number of different findings that look like personal data, by sort and place.
     """
 

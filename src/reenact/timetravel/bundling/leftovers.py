@@ -135,7 +135,7 @@ def _placed(member: str, line: bytes, field: str) -> Leftover:
 
 
 def _of_blob(members: Mapping[str, bytes], blob: str, field: str) -> Leftover:
-    """A content of its own belongs to the record that names it."""
+    """A leftover in a separately stored content, with the place of the record that names the content."""
     digest = blob.rpartition("/")[2].encode()
     for name, data in members.items():
         for line in data.splitlines() if name.endswith(".jsonl") and digest in data else ():

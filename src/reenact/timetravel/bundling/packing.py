@@ -40,7 +40,7 @@ class PackResult:
         path: The file.
         digest: Digest of its content.
         runs: Ids of the runs in it, the main one first.
-        removed: Where credentials were removed: id of the run, and place.
+        removed: The places where credentials were removed: id of the run, and place.
         personal: Findings that look like personal data: id of the run, sort, and the number of different ones at each
             place.
     """
@@ -71,7 +71,7 @@ def pack(
 
     Raises:
         UsageError: A run cannot be packed, or the file not be written.
-        RedactionLeak: A credential would be left in it; nothing was written.
+        RedactionLeak: A credential would be left in the file; nothing was written.
         StoreError: A part of a run is missing or damaged, or the bundle is too large.
         UnreplayableRun: A run was thinned.
     """
@@ -146,9 +146,9 @@ class BundleCheck:
     """The result of replaying a bundle in a process of its own.
 
     Attributes:
-        verdict: ``exact``, ``same`` or ``different``; empty where it could not be replayed.
+        verdict: ``exact``, ``same`` or ``different``; empty where the bundle could not be replayed.
         words: The message for a person.
-        exit_code: As ``replay`` ends; 0 where it could not be replayed.
+        exit_code: The exit code of ``replay``; 0 where the bundle could not be replayed.
     """
 
     verdict: str

@@ -81,8 +81,8 @@ def records(gathered: GatheredRun, store: Store) -> Iterator[Record]:
 
 
 def _evidence(store: Store, value: object) -> object:
-    """A run's evidence of its process, sources and packages. Where it only names another run that holds the evidence,
-    that run's is taken."""
+    """A run's evidence of its process, sources and packages. If it only names another run that holds the
+    evidence, the evidence of that run is taken."""
     holder = value.get("held_by") if isinstance(value, Mapping) else None
     if not isinstance(holder, str):
         return value

@@ -41,9 +41,10 @@ class Alarm:
     """A timer that ends in a signal.
 
     Attributes:
-        due_us: When it is due, in the fork's time; for an alarm of processor time, in this process's working time.
+        due_us: The moment at which it is due, in the fork's time; for an alarm of processor time, in this process's
+            working time.
         every_us: The interval of further signals; 0 for none.
-        waits_us: For how long it was set.
+        waits_us: The wait for which it was set.
     """
 
     due_us: int
@@ -100,9 +101,9 @@ class ForkAlarms(SignalTurns):
     """Knows which alarms are pending in a fork, and has their signals sent when they are due.
 
     Args:
-        gate: Where the fork's strands wait.
-        order: How far the fork has come in its parent's order.
-        time: Its time.
+        gate: The gate at which the fork's strands wait.
+        order: The parent's order, and how far the fork has come in it.
+        time: The fork's time.
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, time: ForkTime) -> None:

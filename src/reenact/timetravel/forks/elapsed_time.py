@@ -97,7 +97,7 @@ class ElapsedTime:
         Args:
             lane: Its path.
             then_ns: The clock's reading.
-            next_us: When the parent's next delivery was.
+            next_us: The moment of the parent's next delivery.
         """
         then_us = then_ns // 1000
         return self.is_far(then_us) and then_us >= next_us and self.moments.waits(lane, next_us, then_us)

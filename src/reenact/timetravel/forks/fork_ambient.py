@@ -22,7 +22,7 @@ from reenact.timetravel.forks.fork_time import WALL
 
 _DRAWN: Final = "bits/128"
 _NEAR_US: Final = 24 * 3600 * 1_000_000
-"""How far the clock in an id may differ from ours: it may be made in advance, or by a suspended machine."""
+"""How far the clock in an id may differ from ours: an id may be made in advance, or on a suspended machine."""
 
 
 _MEASURING: Final = frozenset({"mono", "perf"})

@@ -72,7 +72,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     """A process that forks one run, from its boot to its exit.
 
     Args:
-        instructions: Those of a ``ReplayingProcess``, and ``plan`` and ``child`` (the id of the new run).
+        instructions: The instructions of a ``ReplayingProcess``, with ``plan`` and ``child`` (the id of the new run).
         role: The role of this process.
     """
 

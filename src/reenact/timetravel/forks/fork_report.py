@@ -39,7 +39,7 @@ class ForkReport:
         divergence: The divergence in the prefix, as data; None without one.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether the fork stopped at a write that may have happened already.
-        doubted: That write: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
+        doubted: The write in doubt: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged or a change found no place (or the resumed run failed again), 3 a write
             in doubt, 5 a refused call.
         change: The change, in words; empty for a resumption.

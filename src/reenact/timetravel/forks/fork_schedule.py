@@ -27,7 +27,7 @@ PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may still lead to its next delivery."""
 
 LEFT_OUT = "a signal that came while a call was at work is left out: the call is made again"
-"""The remark on a signal that has lost its call."""
+"""The remark on a signal whose call is made again."""
 NOT_AGAIN = "a signal that came where the run broke off is not sent again"
 """The remark on the signal of an interruption, in a resumption: the user who interrupted the run resumes it now."""
 
@@ -41,8 +41,8 @@ class ForkSchedule(RecordedSchedule):
     """Hands deliveries out in the parent's order as far as it reaches.
 
     Args:
-        lane_seen: Told the path of each lane that a tag names.
-        clock, worked_us: As for a ``ForkTime``.
+        lane_seen: Called with the path of each lane that a tag names.
+        clock, worked_us: Arguments of the ``ForkTime``.
         parts: The arguments of a ``RecordedSchedule``.
     """
 

@@ -53,7 +53,7 @@ from reenact.timetravel.forks.plan import Plan, moment_us
 from reenact.timetravel.forks.stops import ForkStops
 
 _MOST: Final = 10_000
-"""The most reads that are held for a strand without a call. After them it keeps its function's name."""
+"""The most reads that are held for a strand without a call. After these the strand keeps its function's name."""
 
 
 def _worked_us() -> int:
@@ -86,7 +86,7 @@ class ForkSession(ReplaySession):
     from_the_start = False
     needs_flags = True
     silent = False
-    """Whether nothing more is noted: the recorded process had ended here."""
+    """Whether nothing more is noted, because the recorded process had ended at this place."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan = replace(plan, at=fork_point_at(recording, plan.at))

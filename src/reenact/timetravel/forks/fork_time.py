@@ -43,8 +43,8 @@ class Flight:
 
     Attributes:
         stands_for: The recorded event in whose place it is delivered.
-        virtual_us, real_us: When it set out.
-        over: Whether it has come to its end.
+        virtual_us, real_us: The moment at which it began, in virtual and in real time.
+        over: Whether it has ended.
         listens: Whether it waits for messages that a server sends by itself; it may never get one.
         rests: Whether the agent does not read it at present: it delivers nothing until the agent reads again.
         works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but it sleeps in the
@@ -64,10 +64,10 @@ class ForkTime:
     """Knows the time in a fork, and the calls that the world has yet to answer.
 
     Args:
-        gate: Where the fork's strands wait.
-        order: How far the fork has come in its parent's order, and when that was.
+        gate: The gate at which the fork's strands wait.
+        order: The parent's order, how far the fork has come in it, and when that was.
         clock: Our own clock.
-        worked_us: For how long this process has worked, in microseconds of its processors.
+        worked_us: Gives the working time of this process, in microseconds of its processors.
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, clock: Clock, worked_us: Callable[[], int]) -> None:
@@ -203,7 +203,7 @@ class ForkTime:
         """The code makes a call that it made at ``issued_us`` of the parent.
 
         Args:
-            issued_us: When it was made there.
+            issued_us: The moment at which the parent made it.
             unread_ns: The next recorded reading of a clock that only measures, which this lane has not made yet; None:
                 nothing.
         """

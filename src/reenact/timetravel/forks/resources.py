@@ -81,7 +81,7 @@ class Resources:
         for crossing in self._waiting.pop(number, []):
             crossing.go_live()
 
-    # --- what is to be done ------------------------------------------------------------------------------------
+    # --- decisions ---------------------------------------------------------------------------------------------
 
     def is_live(self, number: int) -> bool:
         """Whether the fork itself has begun a resource."""

@@ -35,7 +35,7 @@ class Resumption:
 
     Attributes:
         run: The run.
-        base: The run that is continued: the run itself, or its latest attempt that came further.
+        base: The run that is continued: the run itself, or the latest attempt that came further than the run.
         plan: The plan of the resumption.
         doubts: Writes of the base that may have changed the world.
         forms: The form in which the result of each is typed, by name.
@@ -107,7 +107,7 @@ def require_settled(told: Resumption) -> None:
     """Require a person's word on each write in doubt.
 
     Raises:
-        EffectInDoubt: There is no word.
+        EffectInDoubt: A write has no word.
         UsageError: ``done`` is not enough: the result is needed too.
     """
     name = tail(told.run.id)

@@ -52,7 +52,7 @@ class ForkStops:
         return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 
     def refused(self, question: ForkQuestion, why: str) -> Halt:
-        """The fork stops at a call that it may not make."""
+        """Stop the fork at a call that it may not make."""
         call, found = question.call, question.found
         error = refused_call(self._session.recording, self._plan, call, found, why, self._instead(call, found))
         if lacks := self._lacks(call):

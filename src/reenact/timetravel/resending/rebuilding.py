@@ -61,8 +61,8 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
 
     Args:
         reading: The reading of a model call in a trace.
-        event: Its number, for messages.
-        run: The name of its run, for messages.
+        event: The number of the call's event, for messages.
+        run: The name of the trace's run, for messages.
 
     Returns:
         The protocol, the path, the body, and what the request lacks, in words.

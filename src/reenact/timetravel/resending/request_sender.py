@@ -148,7 +148,7 @@ def _drain(answer: Any) -> None:
 
 
 def _read(store: Store, run: Run, took_us: int, error: str) -> SendResult:
-    """The result as the run of an exchange holds it."""
+    """The result of sending a request, read from the run of its exchange."""
     recording = store.open(run.id)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
     if event is None or not isinstance(event.outcome, Stream):
