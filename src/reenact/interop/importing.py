@@ -303,7 +303,8 @@ def _duration_us(found: ExchangesOfRun) -> int:
 
 
 def credentials_demanded(exchanges: Iterable[ImportedExchange]) -> list[str]:
-    """The variables that clients of these models read a key from, by name: in a replay they hold placeholders."""
+    """The names of the variables from which clients of these exchanges' models read a key: in a replay they hold
+    placeholders."""
     found: set[str] = set()
     for each in exchanges:
         dialect = recognise({"method": each.method, "url": each.url, "headers": each.asked}, each.body)

@@ -171,7 +171,7 @@ def words(value: Json) -> str:
 
 
 def text_in(data: Mapping[str, Json], *names: str) -> str:
-    """The first text under one of some names, or that of the parts there."""
+    """The first text under one of some names, or the text of the parts under that name."""
     for name in names:
         found = data.get(name)
         if isinstance(found, str) and found:

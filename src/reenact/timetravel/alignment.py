@@ -226,7 +226,7 @@ class _Alignment:
 
 
 def last_inside(faces: Sequence[Face]) -> dict[int, int]:
-    """The number of the last event inside each call, by number; its own where it holds none."""
+    """The number of the last event inside each call, by the call's number; the call's own number if it holds none."""
     found: dict[int, int] = {}
     for face in reversed(faces):
         last = found[face.number] = max(found.get(face.number, -1), face.number)

@@ -15,7 +15,7 @@ from reenact.store.courses import LONGEST, course_of
 from reenact.timetravel.suspicious import SuspicionLook
 
 MOST: Final = 3
-"""The number of steps that are shown. The measured rate, of how often the decisive step is among them, is for this
+"""The number of steps that are shown. The measured rate at which the decisive step is among them holds for this
 number."""
 _COMPARED: Final = 8
 _LOOKED_AT: Final = 1_000

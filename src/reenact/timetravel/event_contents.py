@@ -135,7 +135,7 @@ def decoded_body(head: Mapping[str, Json], raw: bytes) -> bytes:
 
 
 def parsed(data: bytes) -> Json:
-    """Bytes as JSON data, or else as text, or else unchanged. Tags of encoded values are dissolved."""
+    """Bytes as JSON data, or else as text, or else unchanged. Encoded values are given without their tags."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -45,7 +45,8 @@ class Meter(Protocol):
 class SumSender:
     """Sums, sent to an endpoint every minute (``OTEL_METRIC_EXPORT_INTERVAL``, ms) and at the end.
 
-    An endpoint that takes no metrics is not asked again, and nothing is said: many tools take spans alone.
+    An endpoint that takes no metrics is not tried again. There is no message about it, because many tools take spans
+    alone.
     """
 
     def __init__(self, to: Target) -> None:

@@ -1,4 +1,4 @@
-"""Sums of measurements since the process began, and their spelling as OTLP's protobuf."""
+"""Sums of measurements since the process began, and their encoding as OTLP's protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A span on its way out, and the two spellings of many: OTLP's JSON and its protobuf, both written here."""
+"""An outgoing span, and the two encodings of many spans: OTLP's JSON and its protobuf, both written here."""
 
 from __future__ import annotations
 

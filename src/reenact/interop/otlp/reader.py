@@ -339,7 +339,7 @@ class _Numbers:
 
 
 class _RequestedTools:
-    """The tool calls that a model has asked for: one without a span is known from the next model call."""
+    """The tool calls that a model has asked for. A tool call without a span is known from the next model call."""
 
     def __init__(self, columns: Columns, trace: TraceColumns) -> None:
         tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is SpanSort.TOOL)

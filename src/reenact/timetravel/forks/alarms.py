@@ -41,8 +41,7 @@ class Alarm:
     """A timer that ends in a signal.
 
     Attributes:
-        due_us: The moment at which it is due, in the fork's time; for an alarm of processor time, in this process's
-            working time.
+        due_us: Its moment, in the fork's time; for an alarm of processor time, in this process's working time.
         every_us: The interval of further signals; 0 for none.
         waits_us: The wait for which it was set.
     """
@@ -130,11 +129,7 @@ class ForkAlarms(SignalTurns):
     # --- what the agent sets -----------------------------------------------------------------------------------
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
-        """Set an alarm, which is due in the fork's time; behind the cut the system runs alarms of processor time.
-
-        Returns:
-            The remaining time and the interval of the alarm before it, in seconds.
-        """
+        """Set an alarm, which is due in the fork's time; behind the cut the system runs alarms of processor time."""
         with self._gate.lock:
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
@@ -321,8 +316,7 @@ class ForkAlarms(SignalTurns):
     # --- signals that the parent does not have -----------------------------------------------------------------
 
     def postpones(self, number: int) -> bool:
-        """Whether a signal in the middle of our own code is put off: behind the cut, unless the parent's order has it
-        next. That one needs no delay, because it is sent again until its place has passed."""
+        """Whether to put off a signal in our own code: behind the cut, unless it is next in order and so sent again."""
         head = self._order.head
         return self._time.cut and (self.struck_us is not None or head is None or head.tag[::2] != ("i", number))
 

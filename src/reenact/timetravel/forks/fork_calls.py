@@ -46,7 +46,7 @@ class ForkCalls:
     Attributes:
         performing: The numbers of the fork's calls that went live, and of the agent's own code inside them.
         retried: The calls among them that repeat a write in doubt; writes inside such a call are part of that write.
-        goes_on: Performs a call that was cancelled in the parent, but not here.
+        goes_on: Performs a call that was cancelled in the parent, but is not cancelled in the fork.
     """
 
     goes_on: Callable[[TapedCall, OwnCall], OwnCall | HandingTurn]
@@ -246,8 +246,7 @@ class ForkCalls:
             raise self.stops.stopped(lane, call, error, error.message)
 
     def holds(self, crossing: TapedCall) -> None:
-        """Check a recorded delivery that is about to be handed over. If it is no answer any more, which happens only
-        after the cut, the fork stops."""
+        """Stop the fork after the cut at a delivery that is about to be handed over, and is no answer any more."""
         then = began_by(crossing.recorded)
         if then is None:
             return

@@ -32,7 +32,7 @@ class Code:
 
 @contextmanager
 def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch: str = "") -> Iterator[Code]:
-    """The code of one fork; a worktree exists for the length of the block.
+    """The code of one fork; a worktree exists as long as the block runs.
 
     Args:
         run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.

@@ -18,7 +18,7 @@ class ForkMisses:
     """Decides about calls that the recording cannot or must not answer."""
 
     revives = True
-    """Whether calls that were cancelled in the parent, and are not here, may be made."""
+    """Whether calls may be made that were cancelled in the parent, but are not cancelled in the fork."""
     from_the_start = False
     """Whether the first call, whichever it is, lies behind the cut."""
     needs_flags = True

@@ -46,8 +46,7 @@ class ForkRole:
         self.instructions = instructions
 
     def isolation(self) -> Isolation | None:
-        """The isolation of the process. A fork that may go live needs the network and the real files; None: that of a
-        replay."""
+        """The isolation of the process. To go live, a fork needs the network and the real files; None: as a replay."""
         return Isolation()
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:

@@ -318,8 +318,7 @@ class ForkSchedule(RecordedSchedule):
         if not at.settled and not self._given_up:
             return None, False
         asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        # The answer of the call under way may depend on one that we hold.
-        if head.tag.kind == "e" and head.tag.number in asked:
+        if head.tag.kind == "e" and head.tag.number in asked:  # the answer may depend on one that we hold
             said = self._without_place(head, at) if self.time.listening() else None
             return said or self._due(at), False
         beyond = self._without_place(head, at)

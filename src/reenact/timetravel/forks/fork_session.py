@@ -171,8 +171,7 @@ class ForkSession(ReplaySession):
             other = self.renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
                 rest = self.tape.lane(lane.path).rest() if self._adds_on else ()
-                # The rest of the lane may be nothing but the output of the failure.
-                at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)
+                at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # error output
                 if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 self.stops.keep(lane, cleaned)
@@ -189,8 +188,7 @@ class ForkSession(ReplaySession):
             self.schedule.time.goes_real()
         self.schedule.alarms.arms()
         moment = moment_us(self.plan.at_time) if self.plan.at_time else CLOCK.wall_us() if self.plan.resume else None
-        # The clock of a resumed fork has been moved before.
-        goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)
+        goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # was moved before
         if moment is not None and not goes_on:
             self.ambience.move_to(moment)
             self.child.put(EvidenceNoted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))

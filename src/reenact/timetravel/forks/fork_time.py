@@ -216,11 +216,7 @@ class ForkTime:
                 self.departs()  # the lane read the clock more often in the parent
 
     def sets_at(self, then_ns: int | None) -> int:
-        """Note that the code sets a timer or alarm. The parent did so at ``then_ns``; None if it did not.
-
-        Returns:
-            The moment at which the code sets it, in nanoseconds.
-        """
+        """The code sets a timer or alarm; the parent did at ``then_ns`` (None: not). Returns when, in nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
                 head = self._order.head
@@ -278,8 +274,8 @@ class ForkTime:
             return shown_ns
 
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
-        """Whether an alarm has the same time left, in seconds, as in the parent, as exactly as the code's progress is
-        known. While nothing is different yet, the progress is the same."""
+        """Whether an alarm has the same time left as in the parent, in seconds, within the accuracy to which the code's
+        progress is known. While nothing is different yet, the progress is the same."""
         if not self.differs and self.real_since_us is None:
             return True
         with self._gate.lock:
@@ -354,7 +350,7 @@ class ForkTime:
         """Have the time pass until a delivery. (Its place may be the next one, an earlier one or a later one.)
 
         Returns:
-            When a timer was set, and for when; None for any other delivery."""
+            The moments at which a timer was set and is due; None for any other delivery."""
         flight = self.flights.get(tag.number) if tag.lane == OWN else None
         if flight is not None or self.real_since_us is not None:
             self._order.at_us = self.real_now_us()

@@ -10,8 +10,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.dialects import is_model_request, stateless_model_request
 
 _KEEPS = {"store": False, "previous_response_id": None}
-"""The values of these fields in a request that stores nothing at its provider. A request that continues an earlier
-answer (``previous_response_id``) only reads that answer."""
+"""Fields of a request that stores nothing and continues no earlier answer, which it would only read."""
 
 
 def is_model(call: Call) -> bool:

@@ -25,7 +25,7 @@ def recorded_calls(recording: Recording, call: Call, place: Event | None = None,
     Args:
         recording: The recording.
         call: The call that is made now.
-        place: The recorded call whose place it takes; None where it is not known.
+        place: The recorded call whose place the call takes; None where it is not known.
         most: The most lines.
     """
     lines = []
