@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import dataclass, field, fields
 _LARGEST: Final = 64 << 20
 
 Headers = tuple[tuple[str, str], ...]
-"""Names and values in order, latin-1, repeated where they were repeated."""
+"""The names and values of headers as latin-1 text, in order; a name may occur more than once."""
 
 
 @dataclass(frozen=True, slots=True)

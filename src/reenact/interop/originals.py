@@ -67,7 +67,7 @@ class Original:
         raise refused(f"{self.name} changes while it is read", "its tool still writes: import it when that is done")
 
     def digest(self) -> str:
-        """SHA-256 of its bytes."""
+        """SHA-256 of the file's bytes."""
         made = hashlib.sha256()
         with self.open() as file:
             while part := file.read(1 << 20):

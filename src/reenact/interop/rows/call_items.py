@@ -53,7 +53,8 @@ class LoggedCall:
 
 
 def model_call(held: LoggedCall) -> TraceItem:
-    """The item of a model call, read in the dialect of its address. If no dialect can read it, its bodies stay."""
+    """The item of a model call, read in the dialect of its address. If no dialect can read it, its bodies are
+    kept as they are."""
     sent = held.request is not None
     asked = held.request if sent else next(body for end, body in _STUBS if held.url.endswith(end))
     reading = _reading(held, asked)

@@ -126,7 +126,7 @@ class Ledger:
 
 
 def _is_open(outcome: Stream) -> bool:
-    """Whether the end of a write is unknown: it was never answered, or was cancelled before."""
+    """Whether the end of a write is unknown: the write was never answered, or was cancelled before its answer."""
     return outcome.end is None or (outcome.end.kind is EndKind.CANCELLED and not outcome.head)
 
 

@@ -138,7 +138,7 @@ class Resources:
 
 
 def began_by(event: Event) -> int | None:
-    """The event that began the resource of a recorded call: that of an RPC, whose answers belong to it too."""
+    """The event that began the resource of a recorded call. An RPC's own event counts: its answers belong to it."""
     return event.number if begins_rpc(event.call) else handle_of(event.call)
 
 

@@ -154,7 +154,7 @@ def how_left(event: Event) -> tuple[str, str]:
 
 
 def _furthest(store: Store, run: Run) -> Run:
-    """The latest attempt that was killed, or stopped at a write in doubt, after its resume point; else the run."""
+    """The latest attempt that came past its resume point, and was killed or stopped in doubt; else the run."""
     kept: Any = run.environment.get("resumed") or [{}]
     since_us = int(kept[-1].get("started_us", 0))
     for attempt in store.runs(parent=run.id):

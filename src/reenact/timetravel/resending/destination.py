@@ -131,7 +131,7 @@ def destination(request: ModelRequest, known: ProviderSettings, to: str = "", ke
         request: The request.
         known: Today's configuration.
         to: The address that the user gives; empty for the configured one.
-        key_env: The variable whose value is the key; empty for the provider's own, and with ``to`` for none.
+        key_env: The variable whose value is the key; empty for the provider's own key, or with ``to`` for no key.
 
     Raises:
         UsageError: ``to`` is no web address.
