@@ -1,4 +1,4 @@
-"""Feature flags that a fork sets: whether it can, and the provider's new answer."""
+"""Feature flags that a fork sets: whether it can set them, and the provider's new answer."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _diverged(plan: Plan, *, reached: bool) -> str:
 
 
 def _unasked(plan: Plan, course: ForkCourse) -> Iterator[str]:
-    """An allowed name that is never called is usually a misspelled name."""
+    """Remarks on allowed names that were never called: such a name is usually misspelled."""
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if not meant((name,), *called):

@@ -1,11 +1,11 @@
 """The order of a fork: the parent's order as far as it reaches. A live call takes the place of the recorded call that
 it stands for.
 
-Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
-that is performed takes the place of the recorded call that it stands for, and the gate waits for it there. A delivery
-that the recording does not have comes when it is ready. Time is virtual: it passes at the world's speed while a call is
-under way, and jumps to the next timer otherwise. A timer whose wait is longer or shorter than recorded fires by time,
-and from then on the fork has a time of its own. Every turn gets a number of the fork's own.
+Up to the cut the order is that of a replay. After the cut, the parent's order still says which of several answers comes
+first, and the gate waits for a live call at the place that the call takes. A delivery that the recording does not have
+comes when it is ready. Time is virtual: it passes at the world's speed while a call is under way, and jumps to the next
+timer when none is. A timer whose wait is longer or shorter than recorded fires by time, and from then on the fork has
+a time of its own. Every turn gets a number of the fork's own.
 """
 
 from __future__ import annotations
