@@ -16,10 +16,10 @@ UNDECODABLE: Final = "answers whose content-encoding cannot be undone here"
 
 
 def write(exchanges: Iterable[ImportedExchange], version: str, comment: str) -> bytes:
-    """An archive.
+    """An archive of exchanges.
 
     Args:
-        exchanges: In order; those that ``decoded`` cannot decode are left out.
+        exchanges: The exchanges, in order; those that ``decoded`` cannot decode are left out.
         version: The version of this library, for ``creator``.
         comment: The origin of the exchanges.
     """
@@ -68,7 +68,7 @@ def _request(exchange: ImportedExchange) -> dict[str, Any]:
         text, encoding = _text(exchange.body)
         made["postData"] = {"mimeType": header(exchange.asked, "content-type"), "text": text}
         if encoding:
-            made["postData"]["_encoding"] = encoding  # HAR has no word for it in requests
+            made["postData"]["_encoding"] = encoding  # HAR has no field for the encoding of a request
     return made
 
 
@@ -97,7 +97,7 @@ def _response(exchange: ImportedExchange, body: bytes) -> dict[str, Any]:
 
 
 def _text(body: bytes) -> tuple[str, str]:
-    """A body as text, and how it is encoded."""
+    """A body as text, and the encoding of that text: ``base64`` for bytes that are no text, else empty."""
     try:
         return body.decode(), ""
     except UnicodeDecodeError:

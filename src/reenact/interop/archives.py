@@ -29,7 +29,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
 
     Args:
         data: The file.
-        only: Leave out entries whose address does not begin like this, unread.
+        only: Leave out entries whose address does not begin with this text, unread.
 
     Raises:
         InteropError: The file is no archive, or an entry cannot be read (it is named).
@@ -60,7 +60,7 @@ def _log(document: Any) -> Mapping[str, Any]:
 
 
 def _meant(entry: Any, only: str) -> bool:
-    """Whether an entry is to be imported; one that cannot be judged is, so that it is refused by name."""
+    """Whether an entry is to be imported. An entry that cannot be judged is imported, so that it is refused by name."""
     asked: Any = entry.get("request") if isinstance(entry, Mapping) else None
     return not only or not isinstance(asked, Mapping) or str(asked.get("url")).startswith(only)
 

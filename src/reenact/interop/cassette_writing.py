@@ -18,7 +18,7 @@ def write(exchanges: Iterable[ImportedExchange], *, as_json: bool = False) -> by
     """A cassette.
 
     Args:
-        exchanges: In order.
+        exchanges: The exchanges, in order.
         as_json: Write it for VCR.py's JSON serializer, which holds texts alone; else YAML.
 
     Raises:
@@ -66,7 +66,7 @@ def _interaction(exchange: ImportedExchange) -> dict[str, Any]:
 
 
 def _text(body: bytes) -> str | bytes:
-    """A body as text if it is text, as VCR.py does."""
+    """A body as text if it is text, else as bytes: VCR.py does the same."""
     try:
         return body.decode()
     except UnicodeDecodeError:
@@ -74,7 +74,7 @@ def _text(body: bytes) -> str | bytes:
 
 
 def _grouped(headers: Headers) -> dict[str, list[str]]:
-    """Each name once, in the spelling it came in first, with all its values."""
+    """The headers by name: each name once, in its first spelling, with all its values."""
     spelled: dict[str, str] = {}
     grouped: dict[str, list[str]] = {}
     for name, value in headers:

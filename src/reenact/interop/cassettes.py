@@ -1,6 +1,6 @@
 """Cassettes of VCR.py, of its older versions, and of their relatives: read as exchanges.
 
-Read are: version 1 in YAML and JSON, what older versions wrote (a list; protocol, host, port and path apart), both
+It reads version 1 in YAML and JSON, what older versions wrote (a list; protocol, host, port and path apart), both
 shapes of an httpx answer (``body.string``, and ``content`` beside ``status_code``), bodies that a serializer has parsed
 (``parsed_body``), and the ``http_interactions`` of Ruby's VCR and of Betamax.
 """
@@ -29,7 +29,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
 
     Args:
         data: The file.
-        only: Leave out exchanges whose address does not begin like this, unread.
+        only: Leave out exchanges whose address does not begin with this text, unread.
 
     Raises:
         InteropError: The file is no cassette, or an exchange cannot be read (it is named).
@@ -71,7 +71,7 @@ def _items(document: Any) -> tuple[str, list[Any]]:
 
 
 def _meant(item: Any, only: str) -> bool:
-    """Whether an exchange is to be imported; one that cannot be judged is, so that it is refused by name."""
+    """Whether an exchange is to be imported. One that cannot be judged is imported, so that it is refused by name."""
     asked = item.get("request") if isinstance(item, Mapping) else None
     if not only or not isinstance(asked, Mapping):
         return True
@@ -139,7 +139,7 @@ def _status(where: str, answered: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _pairs(where: str, headers: Any) -> Iterable[tuple[Any, Any]]:
-    """Headers in any of the shapes they are kept in."""
+    """The names and values of headers, from any of the shapes in which cassettes keep them."""
     if headers is None:
         return
     if isinstance(headers, Mapping):
@@ -168,7 +168,7 @@ def _is_pairs(value: Any) -> bool:
 
 
 def _body(where: str, side: Mapping[str, Any], remarks: list[str]) -> bytes:
-    """The bytes of a body, in any of the shapes it is kept in."""
+    """The bytes of a body, from any of the shapes in which cassettes keep it."""
     if side.get("parsed_body") is not None:
         remarks.append(PARSED)
         try:

@@ -30,7 +30,7 @@ _UNSAID: Final = (
     "metadata", "frequency_penalty", "presence_penalty", "logprobs", "service_tier", "store",
 )  # fmt: skip
 """Fields of a request that a line of messages does not say. Whether it streams is not among them: an answer that was
-not streamed is never given to who asked for a stream."""
+not streamed is never given to a client that asked for a stream."""
 MOST: Final = 24 << 20
 """Most bytes of all requests and answers that are made of messages: each request holds all messages before it."""
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
@@ -57,10 +57,10 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
         data: The file.
         url: The address of the requests, for lines without one.
         params: The fields of every request, for lines of messages.
-        only: Leave out exchanges whose address does not begin like this.
+        only: Leave out exchanges whose address does not begin with this text.
 
     Raises:
-        InteropError: A line is neither, or cannot be read (it is named).
+        InteropError: A line holds neither a pair nor messages, or cannot be read (it is named).
         UsageError: ``url`` belongs to no provider whose answers can be made.
     """
     known = ConversationOptions(url, dict(params or {}))
@@ -168,7 +168,8 @@ def _text(value: Any) -> bytes:
 
 
 def _conversation(where: str, line: Mapping[str, Any], known: ConversationOptions, room: int) -> ExchangesOfRun:
-    """Each message of the assistant as the answer to all before it; ``room`` is how many bytes that may make."""
+    """Each message of the assistant as the answer to all messages before it. ``room``: the most bytes of all requests
+    and answers that are made."""
     said = line["messages"]
     for at, message in enumerate(said):
         if not isinstance(message, Mapping) or message.get("role") not in _ROLES:

@@ -147,7 +147,7 @@ def _is_decoded(encoding: str, body: bytes) -> bool:
     try:
         body.decode()
     except UnicodeDecodeError:
-        return False  # encoded, by a library that is not here
+        return False  # encoded, and its decoder is not installed
     return True
 
 

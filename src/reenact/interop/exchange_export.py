@@ -24,7 +24,7 @@ class ExchangeExport:
     """The exported exchanges.
 
     Attributes:
-        exchanges: In the order of their requests.
+        exchanges: The exchanges, in the order of their requests.
         lost: The facts of the run that the exchanges lack: in words, with their number.
     """
 
@@ -48,7 +48,7 @@ def export_exchanges(recording: Recording) -> ExchangeExport:
             lost[why] += 1
             continue
         exchange = _exchange(recording, event, clock_us if times_known(run) else None)
-        assert isinstance(event.outcome, Stream)  # or it were unfit
+        assert isinstance(event.outcome, Stream)  # else the event would be unfit
         if event.outcome.segments > 1 and not is_imported(run):
             lost["streams in pieces, kept as one"] += 1
         if event.outcome.end is not None and event.outcome.end.kind is EndKind.CLOSED:
@@ -62,7 +62,7 @@ def export_exchanges(recording: Recording) -> ExchangeExport:
 
 
 def _unfit(event: Event) -> str:
-    """Why an event is no exchange that can leave; empty when it is one."""
+    """Why an event cannot be exported as an exchange; empty when it can."""
     if event.call.kind is not Kind.HTTP:
         return f"events of kind {event.kind}"
     if event.call.head.get("transport") == "grpc":

@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import dataclass, field, fields
 _LARGEST: Final = 64 << 20
 
 Headers = tuple[tuple[str, str], ...]
-"""Names and values in order, latin-1, repeated where they were repeated."""
+"""The names and values of headers as latin-1 text, in order; a name may occur more than once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,11 @@ class ImportedExchange:
     """A request and its answer.
 
     Attributes:
-        method: In capitals.
-        url: Absolute.
+        method: The method, in capitals.
+        url: The absolute URL.
         asked: Headers of the request.
         body: Its body, as it went over the wire.
-        status, reason: Those of the answer; the reason is empty where it is not known.
+        status, reason: The status and the reason of the answer; the reason is empty where it is not known.
         headers: The headers of the answer.
         answer: Its body before content decoding, without chunks.
         version: ``HTTP/1.1`` …; empty where it is not known.
@@ -56,7 +56,7 @@ class ExchangesOfRun:
 
     Attributes:
         source: Format and version (``vcr 1``, ``har 1.2``, ``messages``).
-        exchanges: In the order of the file.
+        exchanges: The exchanges, in the order of the file.
         clock_us: The wall clock at the first exchange; None where it is not known.
         ignore: Named ignore rules for facts that the format lacks, so that they cannot be compared.
         label: The part of the file; empty for the whole file.
@@ -77,7 +77,7 @@ class ExchangesOfRun:
         return counts
 
     def digest(self) -> str:
-        """A digest of all that it holds, and of nothing about the file: the same from a copy of it, or a longer one."""
+        """A digest of the exchanges alone. It is the same for a copy of the file, and for a longer file with them."""
         found = blake2b(repr((self.source, self.clock_us, sorted(self.ignore.items()))).encode(), digest_size=8)
         for exchange in self.exchanges:
             for each in fields(exchange):

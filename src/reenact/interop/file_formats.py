@@ -37,8 +37,8 @@ def read(
         name: The name of the format.
         path: The path of the file.
         asked: The user's options for reading it.
-        progress: Called with the number of bytes that were read, and the number of all, again and again. Formats that
-            are read at once do not call it.
+        progress: Called with the number of bytes that were read, and the number of all bytes, again and again. Formats
+            that are read at once do not call it.
 
     Raises:
         UsageError: There is no such format.
@@ -94,7 +94,7 @@ def spans(recording: Recording, policy: Policy, progress: Callable[[int, int], o
     Args:
         recording: The run.
         policy: The rules for content in spans, and for the names of attributes.
-        progress: Called with the number of events that were read, and the number of all, again and again.
+        progress: Called with the number of events that were read, and the number of all events, again and again.
     """
     return exported(
         recording,
@@ -114,7 +114,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenR
         as_json: Write a cassette in JSON.
 
     Raises:
-        UsageError: There is no such format, or the run holds no exchange that it could keep.
+        UsageError: There is no such format, or the run holds no exchange that the format can keep.
         InteropError: The run cannot be written.
     """
     run = recording.run

@@ -16,5 +16,5 @@ def refused(what: str, cause: str, *, where: str = "", next_command: str = HELP)
         where: Place in the file, for people (``exchange 3``, ``line 7``); empty for the file as a whole.
         next_command: One command that helps.
     """
-    shown = "".join(letter if letter.isprintable() else "?" for letter in what)  # it quotes the file, for a terminal
+    shown = "".join(letter if letter.isprintable() else "?" for letter in what)  # quotes the file
     return InteropError(f"{where}: {shown}" if where else shown, cause=cause, next_command=next_command, where=where)

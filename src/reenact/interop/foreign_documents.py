@@ -59,7 +59,7 @@ def read_json(data: bytes, where: str = "") -> Any:
     """
     if (
         data.count(b'"') // 2 + sum(map(data.count, _SIGNS)) >= MOST_TOKENS
-    ):  # signs in strings counted too: at most so many
+    ):  # counts signs in strings too: rather too many than too few
         for tokens, _ in enumerate(_TOKEN.finditer(data)):
             if tokens >= MOST_TOKENS:
                 raise refused(f"it holds more than {MOST_TOKENS} values", "split it, and import the parts", where=where)
@@ -83,7 +83,7 @@ def read_document(data: bytes) -> Any:
             if "no JSON" not in error.message:
                 raise
             try:
-                return yamltext.read(data)  # YAML's own flow style begins alike
+                return yamltext.read(data)  # YAML's flow style begins like JSON
             except InteropError:
                 raise error from None
     return yamltext.read(data)

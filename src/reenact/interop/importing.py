@@ -61,13 +61,14 @@ _BY_PROTOCOL: Final = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_K
 
 ROOT: Final = "root"
 TAG: Final = "import"
-"""Label of a run that was made of exchanges: a digest of them, and their number where a file holds the same again."""
+"""Label of a run that was made of exchanges: a digest of them, with a number if the file holds the same exchanges more
+than once."""
 
 TRANSPORT: Final = "import"
 """Transport of an imported request: no client family."""
 
 _UP_US: Final = 3_600_000_000
-"""The monotonic clock at the beginning: a system that was not just started."""
+"""The reading of the monotonic clock at the beginning of a run, as on a system that has been up for an hour."""
 _SEGMENT = 64 << 10
 _BATCH = 512
 
@@ -122,8 +123,9 @@ def import_runs(
         origin: The file.
         who: The agent, user and session of the runs, and their tags.
         policy: The rules for what may be kept, and how (ignore rules, redaction).
-        clock, entropy: For the runs' own identity.
-        progress: Called with the number of written spans and exchanges, and the number of all, again and again.
+        clock, entropy: The sources of the runs' identities.
+        progress: Called with the number of written spans and exchanges, and the number of all of them, again and
+            again.
 
     Returns:
         The runs, in the order of the file.
@@ -152,7 +154,7 @@ def import_runs(
                 continue
             digest = each.digest()
             seen[digest] += 1
-            digest += f".{seen[digest]}" if seen[digest] > 1 else ""  # it stands twice in the file: two runs
+            digest += f".{seen[digest]}" if seen[digest] > 1 else ""  # twice in the file: two runs
             there = _known(store, digest)
             if there is not None:
                 arrived.append(Arrival(there, False))
@@ -301,7 +303,8 @@ def _duration_us(found: ExchangesOfRun) -> int:
 
 
 def credentials_demanded(exchanges: Iterable[ImportedExchange]) -> list[str]:
-    """The variables that clients of these models read a key from, by name: in a replay they hold placeholders."""
+    """The names of the variables from which clients of these exchanges' models read a key: in a replay they hold
+    placeholders."""
     found: set[str] = set()
     for each in exchanges:
         dialect = recognise({"method": each.method, "url": each.url, "headers": each.asked}, each.body)

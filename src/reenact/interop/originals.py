@@ -23,7 +23,7 @@ _PIPE: Final = "-"
 
 
 def _untold(_: int) -> None:
-    """Progress that no command shows."""
+    """Ignore progress, which no command shows here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Original:
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """The size of the file, in bytes."""
         return len(self.data) if self.path is None else self.stamp[0]
 
     def open(self) -> BinaryIO:
@@ -67,7 +67,7 @@ class Original:
         raise refused(f"{self.name} changes while it is read", "its tool still writes: import it when that is done")
 
     def digest(self) -> str:
-        """SHA-256 of its bytes."""
+        """SHA-256 of the file's bytes."""
         made = hashlib.sha256()
         with self.open() as file:
             while part := file.read(1 << 20):

@@ -50,13 +50,13 @@ sys.argv, sys.path[0] = sys.argv[1:], str(pathlib.Path(sys.argv[1]).parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
 sys.exit(f"{len(missed)} not recorded: {missed[:3]}; {len(left)} not asked for" if missed or left else 0)
 '''
-"""Thirty lines of the standard library. A document of exchanges has no reads of clock and chance, so the script says at
-its head, and when it runs, that these are today's. Blocking clients are answered for every scheme; clients of an event
-loop only for ``http:``, because their TLS does not pass through a socket."""
+"""A script of thirty lines, with the standard library alone. A document of exchanges has no reads of clock and chance,
+so the script says at its head, and when it runs, that clock and chance are today's. Blocking clients are answered for
+every scheme; clients of an event loop only for ``http:``, because their TLS does not pass through a socket."""
 
 
 OURS: Final = _SCRIPT.partition("\n")[0]
-"""The first line of each script, by which one is known."""
+"""The first line of each script, by which a script is recognised."""
 
 
 def script(name: str) -> str:
@@ -72,7 +72,7 @@ def write(exchanges: Iterable[ImportedExchange], about: Mapping[str, Any]) -> by
     """A document of exchanges.
 
     Args:
-        exchanges: In order.
+        exchanges: The exchanges, in order.
         about: Further facts (the run, the losses).
     """
     document = {"format": FORMAT, **about, "exchanges": [_written(each) for each in exchanges]}
@@ -122,7 +122,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
 
     Args:
         data: The file.
-        only: Leave out exchanges whose address does not begin like this.
+        only: Leave out exchanges whose address does not begin with this text.
 
     Raises:
         InteropError: The file is no such document, or an exchange cannot be read (it is named).

@@ -74,7 +74,7 @@ class StreamReader(Protocol):
     """A reader that gets the file itself, and reads parts of it as often as it needs them."""
 
     def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
-        """As ``read``."""
+        """The content of the file, as ``Reader.read`` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _messages(head: bytes) -> bool:
     first = head.lstrip().partition(b"\n")[0]
     try:
         row = json.loads(first) if _object(first) else None
-    except (ValueError, RecursionError):  # longer than the head, or no JSON
+    except (ValueError, RecursionError):  # the line is longer than the head, or is no JSON
         said = b'"messages"' in first or (b'"request"' in first and b'"response"' in first)
         return said and _object(first) and not trajectories.fits(head)
     return isinstance(row, dict) and ("messages" in row or ("request" in row and "response" in row))

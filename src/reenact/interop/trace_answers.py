@@ -40,7 +40,7 @@ def answer(value: Json) -> ImportedAnswer:
             items = items[0]
         if items and isinstance(items[0], Mapping) and _is_item(items[0]):
             return _of_items(items)
-        if len(items) > 1 and all(map(_is_call_alone, items)):  # Koog: a message for each call
+        if len(items) > 1 and all(map(_is_call_alone, items)):  # Koog writes one message for each call
             return _of_items([part for each in items for part in each["content"]])
         return _said(items[0]) if items else ImportedAnswer()
     return ImportedAnswer(text="" if data is None else str(data))
@@ -102,7 +102,7 @@ def _said(one: Mapping[str, Json]) -> ImportedAnswer:
     finish = next(
         (one[name] for name in ("finish_reason", "finishReason", "stop_reason", "finish") if one.get(name)), ""
     ) or next((held[name] for name in ("finish_reason", "stop_reason") if held.get(name)), "")
-    if isinstance(finish, Mapping):  # the last piece of a stream in its place
+    if isinstance(finish, Mapping):  # some tools put the last piece of a stream here
         finish = finish.get("finish_reason") or ""
     return ImportedAnswer(text, str(read.get("thinking") or ""), list(read.get("tool_calls") or ()), str(finish))
 

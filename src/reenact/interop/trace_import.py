@@ -47,7 +47,7 @@ _BATCH: Final = 512
 _PART: Final = 1 << 20
 """The most bytes of original documents in one event, about."""
 _STEP_US: Final = 1000
-"""Between the ids of two runs of a file: so they keep the order in which their traces began."""
+"""The distance in time between the ids of two runs of a file: so the ids keep the order in which the traces began."""
 _MEDIA: Final = "application/x-ndjson"
 _KINDS: Final[Mapping[SpanSort, tuple[Kind, Effect, str]]] = {
     SpanSort.MODEL: (Kind.MODEL, Effect.READ, RULE),
@@ -58,7 +58,7 @@ _KINDS: Final[Mapping[SpanSort, tuple[Kind, Effect, str]]] = {
 
 
 def untold(*_: int) -> None:
-    """Progress that no command shows."""
+    """Ignore progress, which no command shows here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class TraceImport:
         file, sha256: The name of their file, and its digest.
         who: The agent, user and session for traces that do not name them, and the tags.
         policy: The rules for what may be kept, and how.
-        clock, entropy: For the runs' own identity.
+        clock, entropy: The sources of the runs' identities.
         written: Called with the number of newly written events.
     """
 
@@ -84,7 +84,7 @@ class TraceImport:
     written: Callable[[int], object] = untold
 
     def known(self, trace: Trace) -> tuple[Run | None, bool]:
-        """The run that a trace has become before; and whether another one was made of a trace with its id."""
+        """The run that a trace has become before; and whether another run was made of a trace with the same id."""
         others = False
         try:
             for run in self.store.runs(tag={TAG: trace.id}):
@@ -126,7 +126,7 @@ class TraceImport:
         tally = _Tally()
         batch: list[Record] = []
         for some in _batches(tally.seen(_records(run, trace))):
-            if batch:  # the last one is written with the end of the run
+            if batch:  # the last batch is written with the end of the run
                 log.write(batch)
                 self.written(sum(isinstance(each, CallIssued) for each in batch))
             redactor.foresee(some)
@@ -189,13 +189,13 @@ class TraceImport:
 
 
 _LATEST_US: Final = 1 << 62
-"""The latest possible time: a file's later time is no time, and would not fit into a store."""
+"""The latest time that is believed: a later time in a file is damaged, and would not fit into a store."""
 _HEAVY: Final = 4 << 20
-"""Bytes of a batch, about."""
+"""The most bytes of a batch, about."""
 
 
 def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """The same records, those that are cleaned and written together."""
+    """The same records in batches, each of which is cleaned and written together."""
     batch: list[Record] = []
     size = 0
     for record in records:
@@ -221,7 +221,7 @@ class _Tally:
         self.events = self.models = self.tools = self.tokens_in = self.tokens_out = self.last_us = 0
 
     def seen(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The same records."""
+        """Count records, and give them on unchanged."""
         for record in records:
             if isinstance(record, CallIssued):
                 self.events += 1
@@ -237,7 +237,7 @@ class _Tally:
 
 
 def _records(run: Run, trace: Trace) -> Iterator[Record]:
-    """A trace as a recording would have noted it, as the only strand's."""
+    """The records of a trace, as a recording with a single strand would have noted them."""
     yield RunOpened(run)
     yield LaneOpened(0, "root", None)
     yield EvidenceNoted(None, NOTE, run.capture[NOTE])

@@ -35,14 +35,14 @@ def message(one: Json) -> dict[str, Json]:
     for each in objects_in([data.get("function_call")]):
         draft.calls(each)
     kind = str(data.get("type") or "")
-    if kind in ("function_call", "function_call_output"):  # items of responses
+    if kind in ("function_call", "function_call_output"):  # items of OpenAI's responses
         draft.part(data)
         role = "assistant" if kind == "function_call" else "tool"
     result = data.get("tool_call_id") or data.get("id") if role in ("tool", "function") else None
     if isinstance(result, str) and not draft.results:
         draft.results.append({"id": result, "text": draft.text})
         draft.text = ""
-    role = "assistant" if role == "tool" and draft.called and not draft.results else role  # as Koog tells a call
+    role = "assistant" if role == "tool" and draft.called and not draft.results else role  # Koog does that
     return draft.message(_ROLES.get(role, role or "user"))
 
 
@@ -57,7 +57,7 @@ class _Draft:
         self.other: list[str] = []
 
     def take(self, content: Json) -> None:
-        """A content: a text, a part, or a list of both."""
+        """Take in content: a text, a part, or a list of both."""
         data = content
         if isinstance(content, str):
             held = opened(content)
@@ -69,7 +69,7 @@ class _Draft:
             self.part(part)
 
     def part(self, part: Json) -> None:
-        """One part."""
+        """Take in one part."""
         if isinstance(part, str):
             self.text += part
             return
@@ -93,7 +93,7 @@ class _Draft:
             self.other.append(kind or "unknown")
 
     def calls(self, one: Json) -> None:
-        """The tool calls that the model requests; a trace often has the same call twice."""
+        """Take in the tool calls that the model requests; a trace often has the same call twice."""
         if not isinstance(one, Mapping):
             return
         held = next((found for name in _WRAPPED if (found := object_in(one, name))), one)
@@ -171,7 +171,7 @@ def words(value: Json) -> str:
 
 
 def text_in(data: Mapping[str, Json], *names: str) -> str:
-    """The first text under one of some names, or that of the parts there."""
+    """The first text under one of some names, or the text of the parts under that name."""
     for name in names:
         found = data.get(name)
         if isinstance(found, str) and found:

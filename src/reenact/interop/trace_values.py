@@ -82,6 +82,6 @@ def object_in(data: Mapping[str, Json], name: str) -> Mapping[str, Json] | None:
 
 
 def objects_in(value: Json) -> list[Mapping[str, Json]]:
-    """The objects of a list, which may be a text."""
+    """The objects of a list; the list may be JSON in a text."""
     data = opened(value)
     return [each for each in data if isinstance(each, Mapping)] if isinstance(data, list) else []

@@ -79,8 +79,8 @@ class Facts:
     """The facts of a trace about the run as a whole; empty where it has none.
 
     Attributes:
-        agent, version: Those of the agent.
-        user, tenant, session: Those of the run.
+        agent, version: The name and the version of the agent.
+        user, tenant, session: The user, tenant and session of the run.
         commit: The commit of its code.
         service: The sender of the trace.
     """
@@ -95,7 +95,7 @@ class Facts:
 
 
 NO_FACTS: Final = Facts()
-"""Of a span that says nothing of them."""
+"""The facts of a span that has none about its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Trace:
         source: Format (``otlp``).
         id: The id of the trace.
         digest: The digest of its content, independent of container and order.
-        items: In order, parents before children; may be made at each iteration, to keep memory small.
+        items: The items in order, parents before children; may be made at each iteration, to keep memory small.
         spans: The number of its spans.
         began_us: Its beginning, microseconds since the epoch; None where it is not known.
         facts: Its facts about the run.

@@ -1,8 +1,8 @@
 """YAML as plain data: read within limits, and only into text, numbers, lists and mappings.
 
-PyYAML's parser yields events, and this module makes values from them. So no tag chooses a class, nesting needs no stack
-of ours, an alias is the same value again and counts at its full size, and a file that is too large is refused before it
-is built.
+PyYAML's parser yields events, and this module makes values from them. So no tag chooses a class, and nesting
+needs no recursion. An alias is the same value again, and counts at its full size. A file that is too large is refused
+before it is built.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class _Builder:
         text: str = event.value
         if event.tag is not None:
             sort = event.tag.removeprefix(_PREFIX)
-            sort = "binary" if sort == "!binary" else sort  # as Ruby writes it
+            sort = "binary" if sort == "!binary" else sort  # Ruby writes it like this
         elif event.implicit[0]:
             sort = self._resolved(text)
         else:
@@ -211,7 +211,7 @@ class _Builder:
             return text
         if sort not in _SCALARS:
             if event.tag is None:
-                return text  # a date, a merge, a value: text, as it stands
+                return text  # dates, merge keys and value keys stay text
             raise _tagged(event)
         try:
             return self._read(sort, text)

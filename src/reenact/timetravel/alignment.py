@@ -67,9 +67,9 @@ class CallPair:
 
     Attributes:
         left, right: Numbers of the events.
-        change: ``ADDED`` or ``REMOVED`` without a counterpart, else ``REORDERED``, ``ARGUMENTS``, or None. None for a
-            call without a counterpart: it happened inside one that the other run answered as a whole, so whether it
-            has one is unknown.
+        change: ``ADDED`` or ``REMOVED`` without a counterpart, else ``REORDERED``, ``ARGUMENTS``, or None. If a call
+            without a counterpart has None, it happened inside a call that the other run answered as a whole: its
+            counterpart is unknown.
     """
 
     left: int | None
@@ -78,7 +78,7 @@ class CallPair:
 
 
 Words = tuple[Callable[[Face], frozenset[str]], Callable[[Face], frozenset[str]]]
-"""The words in a call of the left run, and in one of the right run."""
+"""Two functions that give the words in a call: the first for the left run, the second for the right one."""
 
 
 def _wordless(face: Face) -> frozenset[str]:
@@ -226,7 +226,7 @@ class _Alignment:
 
 
 def last_inside(faces: Sequence[Face]) -> dict[int, int]:
-    """The number of the last event inside each call, by number; its own where it holds none."""
+    """The number of the last event inside each call, by the call's number; the call's own number if it holds none."""
     found: dict[int, int] = {}
     for face in reversed(faces):
         last = found[face.number] = max(found.get(face.number, -1), face.number)

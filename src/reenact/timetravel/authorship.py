@@ -62,7 +62,7 @@ def last_set(recording: Recording, path: Sequence[str], at: Event | None = None)
     Args:
         recording: The run.
         path: The slot of the state (a key, where the state is a dictionary), then keys and indices into it. A leading
-            ``state`` is left out where no slot is called so.
+            ``state`` is left out where no slot has that name.
         at: As seen from this event; None for the end of the run.
 
     Raises:
@@ -108,7 +108,7 @@ class _View:
             self._around = _steps_around(recording, at)
 
     def backwards(self, older: Snapshot | None = None, unlike: tuple[str, str] | None = None) -> Iterator[Snapshot]:
-        """Newest first, those before ``older``."""
+        """The snapshots before ``older``, newest first. ``unlike``: only those where this slot has another digest."""
         before = self._before if older is None else older.event + 1
         for place in self._recording.snapshots(lanes=self._lanes, before=before, unlike=unlike, backwards=True):
             if self._counts(place) and (older is None or _moment(place) < _moment(older)):
@@ -120,14 +120,14 @@ class _View:
         return self._recording.versions(slot, lanes=self._lanes, before=older.event + 1, unended=unended)
 
     def after(self, older: Snapshot | None) -> Iterator[Snapshot]:
-        """Oldest first, those after ``older`` (None: all)."""
+        """The snapshots after ``older`` (None: all of them), oldest first."""
         start = -1 if older is None else older.event - 1
         for place in self._recording.snapshots(lanes=self._lanes, after=start, before=self._before):
             if self._counts(place) and (older is None or _moment(place) > _moment(older)):
                 yield place
 
     def _counts(self, place: Snapshot) -> bool:
-        """Whether the state counts; the state of a step around it that ended later does not."""
+        """Whether a snapshot counts: the state after a step around the place does not, as that step ended later."""
         return self._at is None or place.phase == "in" or place.event not in self._around
 
 
@@ -195,7 +195,7 @@ class _Values:
         """Whether two snapshots hold the same value there, by their digests where possible.
 
         Raises:
-            BlobMissing: One of them is not proven.
+            BlobMissing: One of the values is not proven.
         """
         for each in (left, right):
             if self.slot in each.unproven:
@@ -228,7 +228,7 @@ def equal(left: Json | Absent, right: Json | Absent) -> bool:
 
 
 def _last_other(view: _View, value: _Values, newest: Snapshot) -> Snapshot | None:
-    """The newest snapshot before ``newest`` that holds another value at the path; None for none."""
+    """The newest snapshot before ``newest`` that holds another value at the path; None without one."""
     digest = newest.slots[value.slot]
     older = next(view.backwards(newest, (value.slot, digest)), None)
     if older is None or not value.same(newest, older):

@@ -25,15 +25,15 @@ def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> di
 
     Args:
         today: The run of today's code; a tool that it declares to have no effect runs.
-        store: The store of the run that answers it.
-        then: That run.
-        folder: The folder of its source files today.
+        store: The store of the recorded run that answers the run of today's code.
+        then: The recorded run.
+        folder: The folder in which the recorded run's source files are today.
 
     Cost: a read of each source file, where a tool is called.
     """
     frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
     changed = changed_files(sources_of(store, then), folder) if frozen else []
-    # By digest before: of a text a credential was removed.
+    # Changes are found by digest, because a credential may have been removed from a recorded text.
     texts = {path: text for path, text in texts_of(store, then).items() if path in changed} if changed else {}
     return changed_functions(texts, folder, frozen)
 

@@ -15,16 +15,17 @@ from reenact.store.courses import LONGEST, course_of
 from reenact.timetravel.suspicious import SuspicionLook
 
 MOST: Final = 3
-"""The number of steps that are shown. The measured rate, of how often the decisive step is among them, is for this
+"""The number of steps that are shown. The measured rate at which the decisive step is among them holds for this
 number."""
 _COMPARED: Final = 8
 _LOOKED_AT: Final = 1_000
-"""Runs among which those that are compared are looked for: with a small sample most of them are thinned."""
+"""The most runs among which healthy ones for the comparison are looked for: most of them are thinned if only a small
+sample keeps its bodies."""
 _LONG: Final = 2_000
 
 
 def is_asked_for(run: Run) -> bool:
-    """Whether a run is one to ask where it went wrong: it failed, or a person has flagged it."""
+    """Whether it makes sense to ask where a run went wrong: it failed, or a person has flagged it."""
     return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
 
 

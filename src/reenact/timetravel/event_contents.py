@@ -51,7 +51,7 @@ def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> 
         case Stream(head=head):
             if event.answer is None or event.answer.size > limit:
                 return _content(recording, event.answer, limit, head)
-            # By event: by digest, the store would have to find out first whose stream it is.
+            # Read by the event's number: by digest, the store would first have to find the event that has the stream.
             return _read(
                 event.answer, lambda: decoded_body(head, b"".join(each[2] for each in recording.parts(number)))
             )
@@ -135,7 +135,7 @@ def decoded_body(head: Mapping[str, Json], raw: bytes) -> bytes:
 
 
 def parsed(data: bytes) -> Json:
-    """Bytes as JSON data, or else as text, or else unchanged. Tags of encoded values are dissolved."""
+    """Bytes as JSON data, or else as text, or else unchanged. Encoded values are given without their tags."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -192,7 +192,7 @@ def _inflated(raw: bytes) -> bytes:
 
 
 def form_of(recording: Recording, name: str) -> str:
-    """The form of a call's result, by the last recorded one, with its content left open."""
+    """The form of a call's results, such as ``{…}``, as the last recorded result has it."""
     given = [each.answer for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
     known = jsonable(recording.body(given[-1])) if given else None
     forms: dict[type, str] = {str: '"…"', dict: "{…}", list: "[…]"}

@@ -40,7 +40,7 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
         return _pair(_statement(request), outcome, width)
     if event.kind in (Kind.TOOL, Kind.RETRIEVAL, Kind.MCP):
         room = max(width - len(_ARROW), 0)
-        if isinstance(event.outcome, Failure):  # marked, with its reason at the end; here is only the request
+        if isinstance(event.outcome, Failure):  # the line's mark has the error, so the request gets the room
             whole = "" if request is None else _asked_text(_given(event, request), room)
             outcome = preview.clip(outcome, max(room - len(whole), _LEAST_OF_AN_ERROR))
         ours = max(_share(room), room - len(outcome)) if outcome else width
@@ -78,7 +78,7 @@ def _given(event: Event, request: object) -> object:
 
 
 def _asked_text(request: object, width: int) -> str:
-    """The arguments of a call as its author would write them, or how large they are."""
+    """The arguments of a call as its author would write them, or their size."""
     if isinstance(request, Unread):
         return f"({_short(request)})"
     return preview.call_text("", arguments_of(request), width)
@@ -100,7 +100,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
         return preview.clip(preview.safe(error_text(error)), _MOST)
     if isinstance(event.outcome, Stream):
         size = preview.size(event.outcome.size)
-        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them
+        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for its statuses
         words = [preview.safe(str(status))] if status is not None else []
         words.append(size if event.outcome.segments <= 1 else f"{size} in {event.outcome.segments} segments")
         return "  ".join(words)
@@ -119,7 +119,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
 
 
 def _said(answer: object) -> object:
-    """A person's answer: after a letter, and before text that was read ahead (``seams.stdin``)."""
+    """A person's answer, as ``seams.stdin`` keeps it: behind a letter, and in front of text that was read ahead."""
     if not isinstance(answer, str) or not answer:
         return answer
     return answer[1:].partition("\n")[0] if answer[0] == "+" else "(no answer)"

@@ -27,7 +27,7 @@ _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """The field in a head that says a call's position. It is no part of the request: an inserted call would shift it."""
 
 _KINDS = {kind: kind.value for kind in Kind}
-"""Looked up, because asking a member of an enumeration for its value costs more."""
+"""The value of each kind: a look-up here costs less than asking the member of the enumeration for its value."""
 
 _WORDY = 256 << 10
 _MOST_WORDS = 2000
@@ -162,7 +162,7 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
 def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
     """The request of an event as its key, by the rules of a replay. Reads the request; the digest of a withheld request
     is the key."""
-    if GROWS in event.call.head:  # by digests, because a request has only the length of growing lists
+    if GROWS in event.call.head:  # compared by digests: of growing lists a request has only the length
         return f"state {_state(recording, event, 'in')}"
     body = body_or_size(recording, event.request)
     return f"withheld {body.digest}" if is_withheld(body) else rules.key(event.call.rule, _deciding(event), body)

@@ -24,8 +24,8 @@ def figures(recording: Recording, calls: Iterable[str], more: HiddenCalls) -> di
     Args:
         recording: The run.
         calls: Kind and name of each of its events but telemetry, with a blank between them.
-        more: Calls inside its answers of which it has no events. They count, as they do in the run that it is compared
-            with.
+        more: Calls inside its answers of which it has no events. They count for this run, as they do in the run with
+            which it is compared.
 
     Returns:
         JSON-able data; what is unknown is None. ``calls`` counts the tools by name.

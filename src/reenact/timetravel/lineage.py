@@ -51,7 +51,7 @@ def draw(runs: Iterable[Run]) -> Iterator[Twig]:
 
 
 def _tree(root: Run, below: Mapping[str, list[Run]], known: set[str]) -> Iterator[Twig]:
-    """A run and all its descendants. Without recursion: there may be many forks of forks."""
+    """A run and all its descendants. Uses no recursion, because there may be many forks of forks."""
     pending = [(Twig(root, 0, ""), "")]
     while pending:
         twig, indent = pending.pop()

@@ -31,8 +31,8 @@ else:
     Rule = late("reenact.facts.suspicions", "Rule")
 
 MOST: Final = 40
-"""The number of answers, or of differences, that are listed. Of more, the first half and the last half of this number
-are."""
+"""The most answers, or differences, that are listed: of more than these, the first and the last, half of the number
+each."""
 _FIGURES: Final = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
 _T = TypeVar("_T")
 
@@ -67,7 +67,7 @@ def comparison_report(comparison: Comparison) -> str:
     """Two runs beside each other as a report: the result of each, and each difference.
 
     Args:
-        comparison: The two.
+        comparison: The comparison of the two runs.
 
     Returns:
         Markdown.
@@ -173,7 +173,7 @@ def _figure(name: str, value: Json) -> str:
 
 
 def _ends(found: Sequence[_T]) -> list[_T]:
-    """All of few, the first and the last of many."""
+    """All items of a short list; of a long list the first and the last."""
     return list(found) if len(found) <= MOST else [*found[: MOST // 2], *found[-MOST // 2 :]]
 
 

@@ -1,4 +1,4 @@
-"""Making a mark: its text through the privacy gate, its revision as the commit that it is, its moment."""
+"""Making a mark: its text through the privacy gate, its revision as a commit, its moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reenact.facts.variables import chosen
 from reenact.privacy import make_redactor
 
 LONGEST: Final = 200
-"""Characters of a mark's text."""
+"""The most characters of a mark's text."""
 
 _COMMIT = lazy_regex(r"[0-9a-f]{7,64}")
 _GIT_SECONDS: Final = 10.0
@@ -41,7 +41,7 @@ def make_mark(
     Args:
         text: The text of the mark.
         rev: The revision that was deployed, as git names it, or a whole or short commit hash where there is no
-            repository; empty for none.
+            repository; empty without a revision.
         at: Its time, ISO 8601 (without a zone: local time); empty for now.
         folder: The folder of the repository.
         environment: Variables whose credentials are removed from the text.

@@ -14,12 +14,12 @@ from decimal import Decimal
 from reenact.facts.call import Json
 
 _SHORT_ESCAPES = {"\n": "⏎", "\r": "\\r", "\t": "\\t"}
-"""A line that ends is seen a hundred times in a run, and ``\\n`` hides the word behind it."""
+"""The escapes of frequent characters. The end of a line is so frequent that ``\\n`` would hide the words after it."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
 _LEAST = 12
-"""The shortest length of an argument, if not even the short ones fit."""
+"""The length to which an argument may be shortened if not even the short arguments fit."""
 _SHORT = 16
 """The length up to which an argument stays whole while longer ones can be shortened."""
 _STARRED = ("kw", "kwargs", "kwds")
@@ -110,7 +110,7 @@ def fitted(texts: Sequence[str], room: int) -> list[str]:
 
 
 def _level(lengths: Sequence[int], room: int, least: int = _LEAST) -> int:
-    """The most characters for each, so that all of them fit."""
+    """The most characters for each text, so that all of them fit."""
     rising = sorted(lengths)
     for n, length in enumerate(rising):
         share = room // (len(rising) - n)

@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def event(self) -> Event:
-        """The event of the side that has one, the right one first."""
+        """The event of the right run, or of the left run where the right one has none."""
         found = self.right or self.left
         assert found is not None
         return found
@@ -182,7 +182,7 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
         return Comparison(kept.open(left), kept.open(right))
     opened = open_store(kept)
     comparison = Comparison(opened.open(left), opened.open(right))
-    weakref.finalize(comparison.recordings[0], opened.close)  # a pair that is still in use holds it
+    weakref.finalize(comparison.recordings[0], opened.close)  # a pair that is still in use keeps the store open
     return comparison
 
 

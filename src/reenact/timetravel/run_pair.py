@@ -52,7 +52,7 @@ class RunPair:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """The left event after which each added one of the right run is placed, by number."""
+        """The left event after which each added event of the right run is placed, by number."""
         places = {}
         at = -1
         for match in self.matches:
@@ -119,4 +119,4 @@ def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> 
     except BlobMissing as error:
         if error.reason != WITHHELD:
             raise
-        return False  # only the digest of one is known, and it differs
+        return False  # of one answer only the digest is known, and the digests differ

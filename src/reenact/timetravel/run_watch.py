@@ -32,7 +32,7 @@ def watch(
         backwards: Newest first.
 
     Raises:
-        UsageError: It is no expression; raised here, not at the first event.
+        UsageError: ``expression`` is no expression; raised here, not at the first event.
     """
     checked = compile_expression(expression, EVENT_WORDS)
     return _hits(recording, checked, after, before, backwards)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 _MOST_EDITS = 200
-"""Most edits between two stretches that are looked for exactly; it takes time with the square of them."""
+"""Most edits between two stretches that are looked for exactly; the time grows with their square."""
 
 
 def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:

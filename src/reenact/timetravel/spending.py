@@ -57,8 +57,8 @@ class Sum:
         thinned: The number of runs without bodies.
         size: Bytes in the store's file, about.
         models: Model calls.
-        tokens_in, tokens_out: As providers counted them.
-        cost: In US dollars, of the calls whose price is known.
+        tokens_in, tokens_out: The tokens, as providers counted them.
+        cost: The cost in US dollars of the calls whose price is known.
         unpriced: Model calls without a price, by the name of the model; nothing is added to ``cost`` for them.
     """
 
@@ -73,14 +73,14 @@ class Sum:
     unpriced: Counter[str] = field(default_factory=Counter)
 
     def plus(self, other: Sum) -> None:
-        """Add the sums of others."""
+        """Add the sums over other runs."""
         for name in ("runs", "failed", "thinned", "size", "models", "tokens_in", "tokens_out", "cost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.unpriced.update(other.unpriced)
 
     @property
     def whole(self) -> bool:
-        """Whether ``cost`` is the whole."""
+        """Whether ``cost`` includes every model call."""
         return not self.unpriced
 
 
@@ -141,7 +141,7 @@ class Account:
         found.unpriced[name] += count
 
     def say(self, said: Mapping[str, Json]) -> None:
-        """The programs' own notes of their cost, which win over all others."""
+        """Keep the programs' own notes of their cost, which win over all computed costs."""
         for run, value in said.items():
             if run in self.sums and isinstance(value, int | float) and not isinstance(value, bool):
                 self.sums[run].cost = Decimal(str(value))
@@ -190,14 +190,14 @@ class _Inside:
         for whole, lane, run in nested:
             self._lanes.setdefault(whole, []).append((lane, run))
         for lanes in self._lanes.values():
-            lanes.sort(key=lambda each: -len(each[0]))  # the innermost first
+            lanes.sort(key=lambda each: -len(each[0]))  # the innermost child run first
 
     def chosen(self, run: str) -> Run | None:
         """A run, if it is among the chosen ones."""
         return self._chosen.get(run)
 
     def at(self, whole: str, lane: str) -> Run | None:
-        """The run that something in a lane belongs to; None where no lane is asked for."""
+        """The run that a lane of a log belongs to; None where that run is not among the chosen ones."""
         inner = (run for own, run in self._lanes.get(whole, ()) if belongs(lane, own))
         return self._chosen.get(next(inner, whole))
 
@@ -243,7 +243,7 @@ def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> No
 
 
 def _from_rows(store: SqliteStore, account: Account) -> None:
-    """The same for all runs at once. Only forks are opened, to see which calls they made live."""
+    """The model calls of all runs at once. Only forks are opened, to see which calls they made live."""
     usage = store.usage()
     places = usage.places()
     owners = {place.log: run for run, place in places.items() if not place.lane}

@@ -165,7 +165,7 @@ def _acts(event: Event) -> bool:
 
 
 def _derived(recording: Recording) -> Iterator[_Draft]:
-    """A draft a model decision, with the outermost calls that follow it."""
+    """One draft for each model decision, with the outermost calls that follow it."""
     draft: _Draft | None = None
     inside: set[int] = set()
     for event in recording.events():

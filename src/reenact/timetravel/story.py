@@ -35,7 +35,7 @@ else:
 WIDTH = 160
 """The default width of a line, in columns."""
 SPENT = 10
-"""Columns at the end of a line for how long it took, at least."""
+"""The least columns at the end of a line for the duration."""
 _ASIDE = 18
 """Columns of a line before its name: number and kind."""
 
@@ -84,7 +84,7 @@ class _Beat:
     group: str = ""
     """The group of quiet events (``quiet.group_of``); empty for the agent's own calls."""
     loops: bool = False
-    """Whether a loop repeats from there on."""
+    """Whether a loop begins to repeat with these events."""
 
     @property
     def lane(self) -> str:

@@ -20,7 +20,7 @@ class SuspicionLook:
 
     Attributes:
         course: The course of the run.
-        found: Their marks, in order of events.
+        found: The marks, in order of events.
     """
 
     course: Course
@@ -57,7 +57,7 @@ def marked(
 
 
 def mark_of(found: Sequence[Suspicion]) -> str:
-    """The marks of one event in a few words; empty for none."""
+    """The marks of one event in a few words; empty without a mark."""
     return "; ".join(each.text for each in found)
 
 

@@ -48,7 +48,7 @@ class Moment:
 
     @cached_property
     def step(self) -> Event | None:
-        """The step it happened inside; None outside of every step."""
+        """The step inside which the event happened; None outside of every step."""
         return enclosing_step(self.recording, self.event)
 
     @cached_property
@@ -59,7 +59,7 @@ class Moment:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The last model call up to here that converses; None for none."""
+        """The reading of the last model call up to this event that has a conversation; None without one."""
         return conversation_at(self.recording, self.event)
 
     @property
@@ -69,7 +69,7 @@ class Moment:
 
     @property
     def model_config(self) -> Mapping[str, Json]:
-        """The requested model, the answering model, the provider and the parameters of that call."""
+        """The requested model, the answering model, the provider and the parameters of the last model call."""
         return config_of(self.reading)
 
     @cached_property
@@ -85,7 +85,7 @@ class Changes:
     Attributes:
         event: The event.
         state: The changes of the state. Steps keep states; of other events nothing is known.
-        since: For a step: the changes between the last state before it and its beginning.
+        since: For a step: the changes from the last state before the step to the step's beginning.
         messages: For a model call: the messages that are new since the previous model call.
         decision: For a model call: its decision.
         unproven: Why the states are not known, where one of them is not proven; empty else.
@@ -156,11 +156,11 @@ class Timeline:
         return watch(self.recording, expression, after=after, before=before)
 
     def next(self, expression: str = "True", *, after: int | str) -> Event | None:
-        """The first event after another one for which an expression is true; None for none."""
+        """The first event after another one for which an expression is true; None without one."""
         return next(watch(self.recording, expression, after=self.event(after).number), None)
 
     def previous(self, expression: str = "True", *, before: int | str) -> Event | None:
-        """The last event before another one for which an expression is true; None for none."""
+        """The last event before another one for which an expression is true; None without one."""
         return next(watch(self.recording, expression, before=self.event(before).number, backwards=True), None)
 
     def _changed_state(self, step: Event) -> Changes:
@@ -206,7 +206,7 @@ def open_timeline(run: Run | str, store: Store | str | None = None) -> Timeline:
 
     Args:
         run: The run, or a reference to it.
-        store: Where it is kept; None takes the project's store.
+        store: The store of the run; None takes the project's store.
 
     Raises:
         RunNotFound: The run does not exist.

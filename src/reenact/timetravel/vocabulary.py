@@ -232,7 +232,7 @@ class RunScope:
 
     @property
     def recording(self) -> Recording:
-        """Its log."""
+        """The log of the run."""
         if self._opened is None:
             self._opened = self._open()
         return self._opened
@@ -250,7 +250,7 @@ class EventScope:
         return _EVENT_VALUES[name](self)
 
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
-        """Nothing over an event is used with a name."""
+        """None: no word over an event takes a name in brackets."""
         return None
 
 
@@ -276,7 +276,7 @@ def _content(value: Json | Unread) -> Json:
 
 
 def _tokens(run: Run, count: int) -> int | None:
-    """Zero is unknown if a model was asked and its provider reported no tokens."""
+    """A count of tokens. Zero means unknown if a model was asked and its provider reported no tokens."""
     nothing_reported = run.totals.models and not (run.totals.tokens_in or run.totals.tokens_out)
     return None if nothing_reported else count
 

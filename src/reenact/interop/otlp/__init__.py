@@ -1,1 +1,1 @@
-"""OpenTelemetry's protocol as a file, in every dialect of names that model calls are told in."""
+"""OpenTelemetry's protocol as a file, in every dialect of attribute names for model calls."""

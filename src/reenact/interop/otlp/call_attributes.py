@@ -30,7 +30,7 @@ class SpelledCall:
         kind: The side of the call.
         said: The texts and numbers that are no content, by the words of the tables.
         reading: The reading of a model call.
-        asked, answered: The content; None where none is written.
+        asked, answered: The content; None where no content is written.
         inline: Whether content is written.
         shared: Attributes that all dialects name alike.
     """
@@ -87,7 +87,7 @@ _SPELLED: Final = {"stop": "stop_sequences"}
 
 
 def _named(word: str, *tables: NameTable) -> str:
-    """The newest name of a word in the first table that has one; empty for none."""
+    """The newest name of a word in the first table that has one; empty where no table has one."""
     return next((table.names[word][0] for table in tables if word in table.names), "")
 
 
@@ -124,7 +124,7 @@ def _otel(told: SpelledCall, *, before: bool) -> dict[str, Json]:
         asked, answered = _CONTENT.get(told.sort, ("input", "output"))
         if told.sort is not SpanSort.MODEL:
             put(asked, as_text(told.asked))
-            number = told.sort is SpanSort.TOOL and isinstance(told.answered, int | float)  # in JSON it would be a text
+            number = told.sort is SpanSort.TOOL and isinstance(told.answered, int | float)  # as JSON it would be a text
             put(answered, told.answered if number else as_text(told.answered))
     return found
 
@@ -135,7 +135,7 @@ _PROVIDERS: Final = {
     "function": "in_process", "mistral": "mistral_ai", "xai": "x_ai", "moonshot": "moonshot_ai",
 }  # fmt: skip
 _PROVIDERS_BEFORE: Final = {"azure": "az.ai.openai", "google": "gemini", "vertex": "vertex_ai"}
-"""Providers as readings call them, and as the conventions do, today and before."""
+"""The names of providers: in readings, in today's conventions, and in the conventions before them."""
 
 
 def provider_of(reading: Reading, *, before: bool = False) -> str:

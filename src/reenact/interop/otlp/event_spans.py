@@ -21,7 +21,8 @@ SPANNED: Final = frozenset(
 )  # fmt: skip
 """The kinds of events that are spans."""
 MENTIONED: Final = frozenset({Kind.FLAG, Kind.NOTE, Kind.FILE})
-"""The kinds of events that are events of the span around them; others (clock, chance, variables) are in neither."""
+"""The kinds of events that become events of the span around them. Other kinds (clock, chance, variables) are in no
+span."""
 _FAILED_FROM: Final = 400
 _OUTSIDE: Final = frozenset({Kind.HTTP, Kind.WEBSOCKET, Kind.DB})
 
@@ -32,8 +33,8 @@ class RecountedEvent:
 
     Attributes:
         event: The event.
-        reading: For a model call: in full where content is written, else without the conversation.
-        asked, answered: For other calls, the content as data; None where none is written.
+        reading: The reading of a model call: in full where content is written, else without the conversation.
+        asked, answered: The content of other calls, as data; None where no content is written.
         sizes: The bytes of request and answer, where they are known.
         sign: A digest of the request, by which a repetition is recognised.
         inline: Whether content is written.
@@ -157,7 +158,7 @@ def _shared(seen: RecountedEvent) -> dict[str, Json]:
 
 
 def _http(seen: RecountedEvent) -> dict[str, Json]:
-    """The conventions for HTTP, on a model call too: the server and the status."""
+    """The attributes of the conventions for HTTP, for a model call too: the server and the status."""
     event, head = seen.event, seen.event.call.head
     url = str(head.get("url") or "")
     asked, answered = seen.sizes
@@ -170,7 +171,7 @@ def _http(seen: RecountedEvent) -> dict[str, Json]:
     try:
         parts = urlsplit(url)
         found |= {"server.address": parts.hostname, "server.port": parts.port or _PORTS.get(parts.scheme)}
-    except ValueError:  # no address that can be taken apart
+    except ValueError:  # the address is damaged
         pass
     if isinstance(event.outcome, Stream):
         found["http.response.status_code"] = event.outcome.head.get("status")

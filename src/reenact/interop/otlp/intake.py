@@ -21,7 +21,7 @@ LARGEST: Final = 64 << 20
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/x-protobuf"
 PATHS: Final[Mapping[str, str]] = {"/v1/traces": "resourceSpans", "/v1/logs": "resourceLogs"}
-"""The requests that are taken, and the list that each holds."""
+"""The paths of the accepted requests, and the field with the list of resources in each."""
 
 _ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
 _MOST_SAID: Final = 300
@@ -105,10 +105,10 @@ def accepted(media: str, field: str, rejected: int, why: str) -> bytes:
     """The answer to a request that was taken, as far as it could be read.
 
     Args:
-        media: In which form.
-        field: Which request it was.
-        rejected: Spans, or records, that could not be read.
-        why: Why; empty for none.
+        media: The content type of the answer.
+        field: The list in the request (``PATHS``).
+        rejected: The number of spans, or records, that could not be read.
+        why: The reason; empty where all could be read.
     """
     if media == JSON:
         name = "rejectedSpans" if field == "resourceSpans" else "rejectedLogRecords"

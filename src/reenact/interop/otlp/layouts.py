@@ -18,7 +18,7 @@ class Documents(Protocol):
     """The documents of a file, each found again by its place."""
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """The place of each document, in order; and those that cannot be read."""
+        """The place of each document, in order, and the parts that cannot be read."""
 
     def name(self, place: DocumentPlace) -> str:
         """The name of a document in messages."""
@@ -56,10 +56,10 @@ class Layout(Protocol):
         """The pieces of a document, one for each span, unparsed."""
 
     def span(self, piece: Any) -> Span | str:
-        """The span of a piece; a text where the piece is none. On damaged data it may raise any error."""
+        """The span of a piece; a text where the piece is no span. On damaged data it may raise any error."""
 
     def joined(self, pieces: list[Any]) -> Any:
-        """A document of some pieces of another one."""
+        """A document that holds only some pieces of another document."""
 
 
 class Otlp:
@@ -70,19 +70,19 @@ class Otlp:
     retold: Final = True
 
     def documents(self, file: BinaryIO) -> Documents:
-        """JSON, JSON Lines or protobuf."""
+        """The documents of a file in JSON, JSON Lines or protobuf."""
         return Pages(form_of(file))
 
     def pieces(self, document: Any) -> Iterator[Any]:
-        """Each span and record of a log, with its resource and scope."""
+        """Each span and each log record, with its resource and scope."""
         return raw_spans(document)
 
     def span(self, piece: Any) -> Span | str:
-        """The span, in OTLP's form."""
+        """The span of a piece in OTLP's form."""
         return span_of(*piece)
 
     def joined(self, pieces: list[Any]) -> Any:
-        """Spans, and records of logs, each with its resource and scope."""
+        """A document of some spans and log records, each with its resource and scope."""
         groups: dict[str, list[Any]] = {}
         for resource, scope, one in pieces:
             log = "body" in one or "severityNumber" in one

@@ -80,7 +80,7 @@ class Measurement:
 
     @property
     def key(self) -> Key:
-        """The agent and the fingerprint that it is of."""
+        """The agent and the fingerprint to which the measurement belongs."""
         found = dict(self.attributes)
         return Key(str(found.get(AGENT, "")), str(found.get(FINGERPRINT, "")))
 
@@ -125,7 +125,7 @@ def of_call(seen: RecountedEvent, names: str) -> Iterator[Measurement]:
 def _of_model(seen: RecountedEvent, took: float, names: str) -> Iterator[Measurement]:
     told, error = recounted(seen), wrong(seen)
     reading = told.reading
-    if reading is None:  # a model call has one
+    if reading is None:  # every model call has a reading
         return
     who: dict[str, Json] = {
         "gen_ai.operation.name": told.operation,

@@ -22,7 +22,7 @@ from reenact.interop.otlp.outgoing_span import SCOPE
 _EVERY: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _EVERY_MS: Final = 60_000
 MOST: Final = 8192
-"""Measurements that wait for the program's instruments, at most."""
+"""The most measurements that wait for the program's instruments."""
 
 
 class Meter(Protocol):
@@ -32,20 +32,21 @@ class Meter(Protocol):
         """Keep measurements; never waits for the world."""
 
     def due_s(self) -> float | None:
-        """The seconds until they are due; None: there are none."""
+        """The seconds until the kept measurements are due; None where there are none."""
 
     def hand_on(self) -> None:
         """Deliver the measurements.
 
         Raises:
-            Unsent: They were not accepted.
+            Unsent: The measurements were not accepted.
         """
 
 
 class SumSender:
     """Sums, sent to an endpoint every minute (``OTEL_METRIC_EXPORT_INTERVAL``, ms) and at the end.
 
-    An endpoint that takes no metrics is not asked again, and nothing is said: many tools take spans alone.
+    An endpoint that takes no metrics is not tried again. There is no message about it, because many tools take spans
+    alone.
     """
 
     def __init__(self, to: Target) -> None:
@@ -60,7 +61,7 @@ class SumSender:
         self._every_us = (int(text) if text.isdigit() else _EVERY_MS) * 1000
 
     def take(self, resource: Mapping[str, Json], measurements: Iterable[Measurement]) -> None:
-        """Add them to the sums."""
+        """Add measurements to the sums."""
         if self._refused:
             return
         key = repr(sorted(resource.items()))
@@ -73,7 +74,7 @@ class SumSender:
             self._fresh = True
 
     def due_s(self) -> float | None:
-        """See ``Meter``."""
+        """The seconds until the sums are to be sent; None where nothing is new."""
         return max(0, self._sent_us + self._every_us - CLOCK.mono_us()) / 1e6 if self._fresh else None
 
     def hand_on(self) -> None:
@@ -100,19 +101,19 @@ class OfProgram:
         self._few: dict[str, FingerprintTally] = {}
 
     def take(self, resource: Mapping[str, Json], measurements: Iterable[Measurement]) -> None:
-        """Keep them until our thread comes."""
+        """Keep measurements until our thread hands them on."""
         self._waiting.extend(measurements)
 
     def due_s(self) -> float | None:
-        """See ``Meter``: at once."""
+        """Zero while measurements wait; None where there are none."""
         return 0.0 if self._waiting else None
 
     def hand_on(self) -> None:
-        """Record them with the program's instruments, outside every span: then none is an exemplar, for which the SDK
-        would draw from the agent's ``random``.
+        """Record the kept measurements with the program's instruments, outside every span: so none becomes an exemplar,
+        for which the SDK would draw from the agent's ``random``. Without a provider they are dropped silently.
 
         Raises:
-            Unsent: The program would make exemplars of all. Without a provider they go nowhere, and nothing is said.
+            Unsent: The program would make an exemplar of every measurement.
         """
         api, context = sys.modules.get("opentelemetry.metrics"), sys.modules.get("opentelemetry.context")
         provider = None if api is None else api.get_meter_provider()
@@ -132,7 +133,7 @@ class OfProgram:
             put(each.value, dict(self._labels(each)), context=nowhere)
 
     def _labels(self, measured: Measurement) -> Iterable[tuple[str, Json]]:
-        """The attributes. An instrument of the program keeps the attributes that it was first given."""
+        """The attributes of a measurement. An instrument of the program keeps those that it was first given."""
         if not measured.instrument.few:
             return measured.attributes
         tally = self._few.setdefault(measured.instrument.name, FingerprintTally())
@@ -151,5 +152,5 @@ def _instrument(provider: Any, of: Instrument) -> Any:
         return meter.create_counter(of.name, of.unit, of.about)
     try:
         return meter.create_histogram(of.name, of.unit, of.about, explicit_bucket_boundaries_advisory=of.bounds)
-    except TypeError:  # of an SDK before 1.30
+    except TypeError:  # an SDK before 1.30 takes no buckets
         return meter.create_histogram(of.name, of.unit, of.about)

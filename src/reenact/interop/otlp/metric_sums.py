@@ -1,4 +1,4 @@
-"""Sums of measurements since the process began, and their spelling as OTLP's protobuf."""
+"""Sums of measurements since the process began, and their encoding as OTLP's protobuf."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Attributes = tuple[tuple[str, Json], ...]
 
 
 class Point:
-    """The sum of one metric for one set of attributes; of a histogram also how many fell into which bucket."""
+    """The sum of one metric for one set of attributes; for a histogram also the number of values in each bucket."""
 
     __slots__ = ("buckets", "count", "largest", "smallest", "total")
 

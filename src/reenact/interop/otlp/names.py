@@ -14,7 +14,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
 
 VERSION: Final = 1
-"""Of these tables; a run says by which it was read."""
+"""The version of these tables. An imported run says by which version it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ TABLES: Final = (
     OPENINFERENCE, OTEL, LANGFUSE, OPENLLMETRY, VERCEL, OTEL_BEFORE, MLFLOW, PYDANTIC_AI, ADK, GENKIT, LAMINAR,
     LANGSMITH, INSPECT, MESSAGES, ANTHROPIC, GENERAL, REENACT,
 )  # fmt: skip
-"""Every table, those first that win."""
+"""Every table, in the order of precedence."""
 
 _SORTING: Final = (
     *(LANGFUSE, OPENINFERENCE, OTEL, LANGSMITH, LAMINAR, GENKIT, OPENLLMETRY, VERCEL, MLFLOW, INSPECT, MESSAGES),

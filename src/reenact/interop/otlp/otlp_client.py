@@ -18,7 +18,7 @@ from reenact.interop.otlp.outgoing_span import Batch, as_protobuf
 TIMEOUT_S: Final = 10.0
 """The time limit of a request, as in OpenTelemetry's own exporters."""
 _SCHEMES: Final = {"http": (False, False), "https": (True, False), "grpc": (False, True), "grpcs": (True, True)}
-"""Of an endpoint: whether it is TLS, and whether it is gRPC."""
+"""For each scheme of an endpoint: whether it means TLS, and whether it means gRPC."""
 _BUSY: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "CANCELLED"})
 _GZIP_FROM: Final = 1024
 _MEDIA: Final = "application/x-protobuf"
@@ -29,9 +29,9 @@ _HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEAD
 
 
 class Unsent(Exception):
-    """Something was not taken; the text says why.
+    """Spans or measurements were not accepted; the text has the reason.
 
-    ``again``: it may be offered once more. ``unknown``: the receiver takes nothing of that sort."""
+    ``again``: whether they may be sent once more. ``unknown``: whether the receiver accepts nothing of that sort."""
 
     def __init__(self, why: str, *, again: bool = False, unknown: bool = False) -> None:
         super().__init__(why)
@@ -102,7 +102,7 @@ def target(endpoint: str, environ: Mapping[str, str] | None = None) -> Target:
     path = parts.path.rstrip("/").removesuffix(SPANS.path)
     secure, rpc = _SCHEMES[parts.scheme]
     if rpc:
-        import_module("concurrent.futures.thread")  # grpc loads it, and an interpreter that ends takes it no more
+        import_module("concurrent.futures.thread")  # grpc needs it, and cannot load it once the interpreter ends
     return Target(
         secure,
         parts.hostname,
@@ -140,7 +140,7 @@ def send_signal(to: Target, signal: Signal, body: bytes, timeout_s: float = TIME
         timeout_s: The time limit for the answer.
 
     Raises:
-        Unsent: It was not accepted, or not all of it.
+        Unsent: The request was not accepted, or not all of it.
     """
     if to.rpc:
         _called(to, signal, body, timeout_s)

@@ -76,7 +76,7 @@ class Pages:
     form: DocumentForm
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """The places of the documents, and the parts that are none."""
+        """The places of the documents, and the parts that are no documents."""
         return places(file, self.form)
 
     def name(self, place: DocumentPlace) -> str:
@@ -93,7 +93,7 @@ class Pages:
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like OTLP, or spans of an SDK."""
+    """Whether a file with this beginning looks like OTLP, or spans of an SDK."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] in (b"{", b"["):
         return _KNOWN.search(head) is not None
@@ -175,7 +175,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def places(file: BinaryIO, form: DocumentForm) -> Iterator[DocumentPlace | SkippedDocument]:
-    """The places of the documents of a file, in order, and the parts that are none."""
+    """The places of the documents of a file, in order, and the parts that are no documents."""
     if form is DocumentForm.WHOLE:
         size = file.seek(0, 2)
         too_large = SkippedDocument(
@@ -260,7 +260,7 @@ def raw(file: BinaryIO, place: DocumentPlace) -> bytes:
 
 
 def _message(data: bytes, resource: bool) -> Mapping[str, Any]:
-    """A message of a file: of all resources, or one resource."""
+    """A protobuf message of a file as JSON: a message with all resources, or one resource alone."""
     if resource:
         return {"resourceSpans": [_told(data, _MESSAGES["resourceSpans"][0], "ResourceSpans")]}
     return decoded(data, "resourceSpans")

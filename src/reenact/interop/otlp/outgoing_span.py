@@ -1,4 +1,4 @@
-"""A span on its way out, and the two spellings of many: OTLP's JSON and its protobuf, both written here."""
+"""An outgoing span, and the two encodings of many spans: OTLP's JSON and its protobuf, both written here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SentSpan:
         name: Its name.
         kind: The side of the call.
         start_ns, end_ns: Nanoseconds since the epoch.
-        attributes: By name, in the names of one dialect.
+        attributes: The attributes, by their names in one dialect.
         events: Its events.
         error: The text of its failure; None where it did not fail.
         records: Its log records, which are sent separately.
@@ -84,7 +84,7 @@ AT_ONCE: Final = 512
 _PLAIN: Final = 64
 """Bytes of an attribute beside its text, and of a span beside its attributes."""
 _LONGEST: Final = 4
-"""Most bytes of a letter."""
+"""Most bytes of a character."""
 
 
 def weight(span: SentSpan) -> int:

@@ -27,7 +27,7 @@ from reenact.interop.otlp.programs import through_provider
 from reenact.seams import background, lanes
 
 MOST: Final = 2048
-"""Spans that wait at a time, as the SDK of OpenTelemetry has it."""
+"""The most spans that wait at a time, as in the SDK of OpenTelemetry."""
 GATHER_S: Final = 0.2
 """How long spans gather before they are sent."""
 LAST_S: Final = 1.0
@@ -59,7 +59,7 @@ class SpanSender:
         self.why = ""
 
     def __call__(self, batches: Sequence[Batch]) -> None:
-        """Send them.
+        """Send the spans, and then their log records.
 
         Raises:
             Unsent: The spans were not taken.
@@ -104,7 +104,7 @@ class Exporter:
         self.why = ""
 
     def offer(self, resource: Mapping[str, Json], span: SentSpan) -> None:
-        """Hand over a finished span. Never waits: one too many is lost, and counted."""
+        """Hand over a finished span. Never waits: a span beyond the limit is lost, and counted."""
         if len(self._queue) >= MOST:
             self.lost += 1
             self.why = self.why or "more spans came than could be sent"
@@ -122,7 +122,7 @@ class Exporter:
         idle = meter.due_s() is None
         meter.take(resource, measurements)
         self._begin()
-        if idle and self._waiting:  # our thread waits without an end
+        if idle and self._waiting:  # our thread waits without a time limit
             self._ring()
 
     def _begin(self) -> None:
@@ -176,7 +176,7 @@ class Exporter:
     def _ring(self) -> None:
         try:
             self._bell.release()
-        except RuntimeError:  # it is ringing already
+        except RuntimeError:  # it is released already
             pass
 
     def _run(self) -> None:
@@ -196,7 +196,7 @@ class Exporter:
                 self._hand_on_metrics()
 
     def _due_s(self) -> float:
-        """In how many seconds metrics are to be handed on; -1: they are not."""
+        """The seconds until metrics are to be handed on; -1 where there are none."""
         due = None if self._meter is None else self._meter.due_s()
         if due is None or (self._leaving and self._unmeasured):
             return -1
@@ -209,7 +209,7 @@ class Exporter:
         try:
             if meter is not None:
                 meter.hand_on()
-        except Exception as error:  # an instrument of the program's own, too
+        except Exception as error:  # the program's own instruments may raise any error
             self._unmeasured = str(error) if isinstance(error, Unsent) else f"{type(error).__name__}: {error}"
         finally:
             self._metering = False
@@ -229,10 +229,10 @@ class Exporter:
                     if not error.again or self._leaving or attempt == _ATTEMPTS - 1:
                         break
                     self._bell.acquire(timeout=_PAUSE_S)
-                except Exception as error:  # a processor of the program's own
+                except Exception as error:  # the program's own processors may raise any error
                     self.why = f"{type(error).__name__}: {error}"
                     break
-            self.lost += self._under_way  # nothing, where the end of the program has counted them
+            self.lost += self._under_way  # zero where the end of the program has counted them
         finally:
             self._under_way = 0
             self._open_door()
@@ -248,7 +248,7 @@ class Exporter:
     def _open_door(self) -> None:
         try:
             self._door.release()
-        except RuntimeError:  # nobody waits
+        except RuntimeError:  # no thread waits
             pass
 
     def _batches(self, taken: Sequence[tuple[Mapping[str, Json], SentSpan]]) -> list[Batch]:
@@ -283,8 +283,8 @@ def _ways(policy: Policy) -> tuple[Deliver, Meter]:
 
 
 def _forked() -> None:
-    """In a forked child: waiting spans are its parent's to send, and so is the thread. Its own runs begin an
-    exporter."""
+    """Forget the exporters in a forked child: its parent keeps the thread, and sends the waiting spans. The child's own
+    runs begin an exporter."""
     for each in _exporters.values():
         atexit.unregister(each.leave)
     _exporters.clear()

@@ -19,7 +19,7 @@ def through_provider(batches: Sequence[Batch]) -> None:
     """Give spans to the program's provider, with its resource.
 
     Raises:
-        Unsent: The program has set up none, so far.
+        Unsent: The program has set up no provider so far.
     """
     api, sdk = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.sdk.trace")
     provider = api.get_tracer_provider() if api is not None and sdk is not None else None
@@ -33,7 +33,7 @@ def through_provider(batches: Sequence[Batch]) -> None:
 
 
 def _log(batches: Sequence[Batch]) -> None:
-    """Give the records on spans to the program's logs, where it has set up any."""
+    """Give the log records on spans to the program's logger provider, if it has set up one."""
     api = sys.modules.get("opentelemetry._logs")
     if api is None or "opentelemetry.sdk._logs" not in sys.modules:
         return

@@ -34,13 +34,13 @@ LOGS_LEFT: Final = "records of logs on spans that are not in the file"
 
 _MOST_LEFT: Final = 50
 _PARSED: Final = 3
-"""Documents that are kept in mind at a time."""
+"""The most documents that are held in memory at a time."""
 _SMALL: Final = 8 << 20
 """The largest file whose spans are held in memory, in bytes."""
 _SMALL_TREE: Final = 1 << 20
-"""The same limit for spans in trees of another tool."""
+"""The largest file of trees of another tool whose spans are held in memory, in bytes."""
 _PENDING: Final = 4096
-"""Calls of tools that wait for their answers at a time."""
+"""The most tool calls that wait for their answers at a time."""
 
 
 @dataclass(slots=True)
@@ -55,11 +55,11 @@ class _File:
     left: list[str] = field(default_factory=list)
     unread: int = 0
     parsed: dict[int, list[Span | str]] = field(default_factory=dict)
-    """The spans of a small file, by document: it is parsed once."""
+    """The spans of each document of a small file: a document is parsed once."""
     items: dict[int, TraceItem] = field(default_factory=dict)
-    """The items of a small file's spans, by number: each is made once."""
+    """The items of a small file's spans, by number: an item is made once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
-    """The spans of the last documents: traces that began together are in the same ones."""
+    """The spans of the last documents: traces that began together are often in the same documents."""
     recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
     """The unparsed pieces of the last documents."""
 
@@ -103,7 +103,7 @@ def read(original: Original, layout: Layout | None = None) -> Iterator[Trace]:
 
 
 def _look(found: _File, file: BinaryIO) -> None:
-    """The first pass."""
+    """Read the file in the first pass."""
     columns = found.columns
     layout, documents = found.layout, found.documents
     for place in documents.places(file):
@@ -215,7 +215,7 @@ def _error(found: _File, order: Order) -> Wrong | None:
 
 
 class _Spans:
-    """The spans of a file by their number: the documents that were read last are kept in mind."""
+    """The spans of a file by their number: the documents that were read last are held in memory."""
 
     def __init__(self, found: _File) -> None:
         self._found = found
@@ -274,7 +274,7 @@ class _Items:
         numbers = _Numbers(order.spans)
         pending = _RequestedTools(self.found.columns, self.trace)
         count = 0
-        self.found.original.open().close()  # it must not have been changed since
+        self.found.original.open().close()  # refuses a file that has changed since
         spans = _Spans(self.found)
         for span in order.spans:
             item = self._item(spans, span)
@@ -328,7 +328,7 @@ class _Numbers:
         self._numbers = array("q", [-1]) * len(self._spans)
 
     def give(self, span: int, number: int) -> None:
-        """A span has become an item."""
+        """Note that a span has become an item."""
         self._numbers[bisect_left(self._spans, span)] = number
 
     def of(self, span: int) -> int | None:
@@ -339,7 +339,7 @@ class _Numbers:
 
 
 class _RequestedTools:
-    """The tool calls that a model has asked for: one without a span is known from the next model call."""
+    """The tool calls that a model has asked for. A tool call without a span is known from the next model call."""
 
     def __init__(self, columns: Columns, trace: TraceColumns) -> None:
         tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is SpanSort.TOOL)
@@ -405,7 +405,7 @@ def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: 
 
 
 def _values(args: Json, kwargs: Json) -> list[Json]:
-    """Arguments without their names, where some of them are told by their place."""
+    """Arguments without their names, where some of them are given by position."""
     named = opened(kwargs)
     return [*(args if isinstance(args, list) else ()), *(named.values() if isinstance(named, Mapping) else ())]
 

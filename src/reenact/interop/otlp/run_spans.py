@@ -34,7 +34,8 @@ from reenact.timetravel.suspicious import marked
 _ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})
 _SAID_AT: Final = 256
 SUSPICIONS: Final = "reenact.suspicions"
-"""Attribute of a span: names of the rules of suspicion that mark its event; of the run's span, those of any event."""
+"""The attribute with the names of the rules of suspicion that mark a span's event. The run's span names all rules that
+mark any of its events."""
 LONG: Final = "contents of more than 1 MiB, or that were withheld"
 BYTES: Final = "exchanges, without their headers and bytes"
 
@@ -62,7 +63,7 @@ def exported(
         dialect: The dialect of names (``facts.policy.OTEL_DIALECTS``).
         inline: Write content (messages, arguments, results); else only references to it.
         version: The version of this library.
-        progress: Called with the number of events that were read, and the number of all, again and again.
+        progress: Called with the number of events that were read, and the number of all events, again and again.
     """
     run = recording.run
     course = SpanTree(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))

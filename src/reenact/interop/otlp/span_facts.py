@@ -195,7 +195,7 @@ def _asked(found: SpanContent) -> tuple[ModelQuestion, bool]:
             asked.system = "\n\n".join(part for part in (said, asked.system) if part)
     offered = found.lists.get("tools") if "tools" in found.lists else found.said.get("tools")
     if offered is None and isinstance(held := opened(found.said.get("model_parameters")), Mapping):
-        offered = held.get("function_tools")  # of Pydantic AI
+        offered = held.get("function_tools")  # Pydantic AI has them there
     if not asked.tools and offered is not None:
         asked.tools = tools(offered)
     return asked, is_whole
@@ -246,7 +246,7 @@ _PROVIDERS: Final = {
     "gcp.vertex_ai": "vertex", "aws.bedrock": "bedrock", "aws_bedrock": "bedrock", "mistral_ai": "mistral",
     "mistralai": "mistral", "x_ai": "xai", "moonshot_ai": "moonshot",
 }  # fmt: skip
-"""Providers as the dialects call them, and as readings of the wire do."""
+"""The names of providers: in the dialects, and in readings of the wire."""
 
 
 def _provider(name: str) -> str:
@@ -321,7 +321,7 @@ def _either(found: SpanContent, first: str, second: str) -> Json:
 
 
 def _arguments(asked: Json) -> Json:
-    """Arguments by name, if the span has them so; wrappers of instrumentations are removed."""
+    """Arguments, by name if the span names them; wrappers of instrumentations are removed."""
     if (
         isinstance(asked, Mapping)
         and set(asked) <= {"args", "kwargs"}

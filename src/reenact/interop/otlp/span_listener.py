@@ -37,7 +37,7 @@ from reenact.interop.otlp.span_receiver import Receiver, ReceiveResult, reason
 Scrape = Callable[[], bytes]
 """Makes the page of metrics."""
 Told = Callable[[ReceiveResult, int], None]
-"""Is told of each request that was taken, and how many spans it brought."""
+"""Called for each accepted request, with its result and the number of its spans."""
 
 METRICS_PATH: Final = "/metrics"
 METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -106,7 +106,7 @@ class _Desk:
 
     @contextmanager
     def room_for(self, size: int) -> Iterator[None]:
-        """Hold a request of some bytes: large ones one after the other."""
+        """Hold a request of this size while the block runs: one large request at a time."""
         if size <= _SMALL:
             yield
             return
@@ -146,10 +146,10 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape:
 
     Args:
         address: The address.
-        receiver: Keeps them.
-        token: The token that senders must show; empty for none.
+        receiver: Keeps the spans of the requests.
+        token: The token that senders must show; empty where none is required.
         told: Called with each result.
-        scrape: Makes the page for Prometheus; None for none.
+        scrape: Makes the page for Prometheus; None: there is no page.
 
     Raises:
         UsageError: Nothing can listen there.
@@ -171,7 +171,7 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape:
     def close() -> None:
         server.shutdown()
         server.leave()
-        server.server_close()  # waits for the requests that are being answered
+        server.server_close()  # waits until the last requests are answered
 
     return SpanListener(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
 
@@ -187,8 +187,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*args)
 
     def leave(self) -> None:
-        """End the connections that wait for a further request, as those of a Collector do for minutes. What has come is
-        answered."""
+        """End the connections that wait for a further request, as those of a Collector do for minutes. Requests that
+        have come are answered."""
         self.leaving = True
         for each in list(self.handlers):
             if not each.busy:
@@ -226,35 +226,35 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE_S
 
     def setup(self) -> None:
-        """A connection begins."""
+        """Begin a connection."""
         super().setup()
         self.server.handlers.add(self)
         if self.server.leaving:
             self.ask_no_more()
 
     def finish(self) -> None:
-        """It has ended."""
+        """End the connection."""
         self.server.handlers.discard(self)
         super().finish()
 
     def ask_no_more(self) -> None:
-        """Read what has come, and nothing that comes later."""
+        """Read only the data that has come already."""
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RD)
 
     def handle_one_request(self) -> None:
-        """The next request; none after the last one of a receiver that ends."""
+        """Handle the next request. The connection ends after it if the listener ends."""
         super().handle_one_request()
         self.busy = False
         self.close_connection = self.close_connection or self.server.leaving
 
     def parse_request(self) -> bool:
-        """A request has begun to come."""
+        """Note that a request has begun to come, and read its head."""
         self.busy = True
         return super().parse_request()
 
     def do_POST(self) -> None:
-        """One request."""
+        """Take one request of spans or log records."""
         media = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         answer = media if media in (JSON, PROTOBUF) else JSON
         try:
@@ -276,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
                 left -= len(data)
 
     def do_GET(self) -> None:
-        """A person looks, or Prometheus scrapes."""
+        """Give the page of metrics to Prometheus, and a hint to a browser."""
         if self.path.partition("?")[0] != METRICS_PATH:
             said = f"reenact takes OTLP here: POST {', '.join(PATHS)}; metrics: GET {METRICS_PATH}\n"
             self._answer(200, _PLAIN, said.encode())
@@ -328,10 +328,10 @@ class _Handler(BaseHTTPRequestHandler):
                 if not data:
                     raise _cut_off()
                 left -= len(data)
-                if len(kept) <= LARGEST:  # what is beyond is read, so that its sender hears why
+                if len(kept) <= LARGEST:  # the rest is read too, so that the sender gets the refusal
                     kept += data
             self.rfile.readline(_LINE)
-        while self.rfile.readline(_LINE).strip() and seen < _PASSED_OVER:  # fields behind the body say nothing here
+        while self.rfile.readline(_LINE).strip() and seen < _PASSED_OVER:  # header fields after the body are ignored
             seen += _LINE
         if len(kept) > LARGEST:
             raise too_large()
@@ -357,7 +357,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, *args: Any) -> None:
-        """Nothing: requests are logged elsewhere, a line each."""
+        """Log nothing here: each request is logged elsewhere, in one line."""
 
 
 def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[SpanListener | None, str]:

@@ -37,7 +37,7 @@ FILE: Final = "received over OTLP"
 MOST: Final = 2_000
 """The most spans of a run to which a further piece is added."""
 QUIET_S: Final = 5.0
-"""After how long without a further piece a trace counts as ended: its parts are joined."""
+"""The time without a further piece after which a trace counts as ended, so that its parts are joined."""
 
 _REMEMBERED: Final = 4096
 
@@ -63,7 +63,7 @@ class Receiver:
     Args:
         store: The store for the runs.
         policy: The rules for what may be kept, and how.
-        clock, entropy: For the runs' own identity.
+        clock, entropy: The sources of the runs' identities.
     """
 
     def __init__(self, store: Store, policy: Policy, clock: Clock, entropy: Entropy) -> None:
@@ -84,7 +84,7 @@ class Receiver:
 
     @property
     def joining(self) -> bool:
-        """Whether parts are being joined. That may be broken off: they stay."""
+        """Whether parts are being joined. The joining may be broken off: then the parts stay."""
         return bool(self._joining)
 
     def take(self, lines: bytes) -> ReceiveResult:
@@ -189,7 +189,7 @@ class Receiver:
         return sum(rest) >= first
 
     def _joined(self, trace: str, parts: list[Run]) -> Run:
-        """A run of all that some runs were made of."""
+        """One run of the original documents of all parts of a trace."""
         with NamedTemporaryFile(prefix="reenact-", suffix=".jsonl") as file:
             for run in parts:
                 for document in _original(self._store, run):
@@ -200,7 +200,7 @@ class Receiver:
             return self._landing.land(whole, 0, earlier=False)
 
     def _replaced(self, before: Run, made: Run) -> Run:
-        """The new run under the id of the one before, which goes."""
+        """The new run under the id of the earlier run, which is removed."""
         now = replace(made, id=before.id, tags={**made.tags, **before.tags})
         run = self._store.exchange(now, replace(before, id=made.id))
         self._store.delete(made.id)

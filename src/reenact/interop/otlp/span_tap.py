@@ -178,7 +178,7 @@ class SpanTap:
             self._open[record.event].reading = reading
 
     def _closed(self, record: RunClosed) -> None:
-        """The run has ended, or one inside it."""
+        """Make the span of the run, which has ended; the end of a run inside it is ignored."""
         if record.run.id != self._run.id:
             return
         for held in [*self._unread.values(), *self._open.values()]:

@@ -21,7 +21,7 @@ from reenact.interop.traces import SpanSort
 _MOST_EVENTS: Final = 128
 """Events of one span, as the SDK of OpenTelemetry has it."""
 _MOST_SIGNS: Final = 512
-"""Failed calls that a repetition is looked for among."""
+"""The most failed calls among which a repetition is looked for."""
 _REFERENCE: Final = "reenact:{run}:{event}.{side}"
 
 
@@ -48,7 +48,7 @@ class SpanTree:
         self._last_us = 0
 
     def issued(self, event: Event) -> None:
-        """A call has been issued; outcomes are not looked at."""
+        """Note that a call has been issued; its outcome is not read."""
         if not is_spanned(event):
             self._silent[event.number] = event.parent
 
@@ -151,7 +151,7 @@ class SpanTree:
         return event
 
     def _mention(self, event: Event, seen: RecountedEvent) -> None:
-        """Something small becomes an event of the span around it."""
+        """Add a small event to the span around it."""
         if event.call.kind not in MENTIONED or is_original(event.call):
             return
         events = self._mentions.setdefault(self._span_around(event.parent), [])

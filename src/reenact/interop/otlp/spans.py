@@ -23,7 +23,8 @@ _FAILED: Final = frozenset({"2", "error", "status_code_error"})
 _VALUES: Final = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")
 _SNAKE: Final = {f"{name[:-5]}_value": name for name in _VALUES}
 _FROM_SECONDS: Final = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, 1_000_000_000))
-"""Numbers from here on are nanoseconds, microseconds, milliseconds, seconds since the epoch."""
+"""The least number that is taken for nanoseconds, microseconds, milliseconds or seconds since the epoch, each with the
+nanoseconds of one unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Span:
         trace, id, parent: The ids, in lower-case hexadecimal; an empty parent for a root.
         name: Its name.
         start_ns, end_ns: Nanoseconds since the epoch; None where they are missing.
-        attributes: By name.
+        attributes: The attributes, by name.
         resource: The attributes of its sender.
         scope: The library that made it.
         events: Name, time and attributes of each.
@@ -156,7 +157,7 @@ def _double(value: Any) -> Json:
 
 
 def spans_in(document: Any) -> Iterator[Span | str]:
-    """Every span of a document; a text with the reason for a part that is none.
+    """Every span of a document; a text with the reason for a part that is no span.
 
     Args:
         document: JSON of one of the known containers.
@@ -168,7 +169,7 @@ _Piece = TypeVar("_Piece")
 
 
 def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -> Iterator[Span | str]:
-    """The span of each piece of a document; a text with the reason for a piece that is none.
+    """The span of each piece of a document; a text with the reason for a piece that is no span.
 
     Args:
         pieces: The unparsed pieces.
@@ -183,7 +184,7 @@ def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -
 
 @dataclass(frozen=True, slots=True)
 class UnreadablePieces:
-    """In the place of pieces that cannot be told apart: why."""
+    """Stands in the place of pieces that cannot be taken apart, and holds the reason."""
 
     why: str
 
@@ -248,7 +249,7 @@ def _first(raw: Mapping[str, Any], *names: str) -> Any:
 
 
 def span_of(resource: Any, scope: Any, raw: Mapping[str, Any]) -> Span | str:
-    """A span or log record, with its sender and its library; a text where it is none."""
+    """A span or log record, with its sender and its library; a text with the reason where it is neither."""
     held = raw.get("context")
     context: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     trace = identity(_first(raw, "traceId", "trace_id", "context.trace_id") or context.get("trace_id"), 16)

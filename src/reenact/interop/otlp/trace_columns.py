@@ -72,7 +72,7 @@ class Columns:
     def add(
         self, nth: int, told: SpanFacts, ids: tuple[str, str], times: tuple[int | None, int | None], content: int
     ) -> int:
-        """A span of the last document; gives its number."""
+        """Add a span of the last document. Returns the span's number."""
         self.place.append(len(self.documents[0]) - 1)
         self.nth.append(nth)
         self.own.append(short(ids[0]))
@@ -89,7 +89,7 @@ class Columns:
         return _SORTS[self.sort[span]]
 
     def overlap(self, left: int, right: int) -> bool:
-        """Whether two spans were under way at a time, or nothing is known of that."""
+        """Whether two spans were under way at the same time, or may have been because a time is unknown."""
         if min(self.start[left], self.start[right], self.end[left], self.end[right]) < 0:
             return True
         return self.start[left] <= self.end[right] and self.start[right] <= self.end[left]
@@ -116,7 +116,7 @@ class TraceColumns:
     remarks: dict[str, int] = field(default_factory=dict)
 
     def remark(self, what: str, count: int = 1) -> None:
-        """Count something that was found amiss."""
+        """Count a fault."""
         if count:
             self.remarks[what] = self.remarks.get(what, 0) + count
 
@@ -163,7 +163,7 @@ def ordered(columns: Columns, found: TraceColumns, *, retold: bool = True) -> Or
     Costs a few sorts of numbers; in memory some fifty bytes a span.
     """
     kept = _once(columns, found)
-    by_id = sorted(kept, key=columns.own.__getitem__)  # stable: of two spans with one id the first stands for it
+    by_id = sorted(kept, key=columns.own.__getitem__)  # stable: the first of two spans with the same id represents it
     ids, holders = array("Q"), array("I")
     for span in by_id:
         if not ids or ids[-1] != columns.own[span]:
@@ -223,7 +223,7 @@ def _starts(columns: Columns, found: TraceColumns, kept: Sequence[int], order: O
             state[here] = _UNDER_WAY
             chain.append(here)
             here = above[here]
-        if here >= 0 and state[here] == _UNDER_WAY:  # parents in a circle: it is opened here
+        if here >= 0 and state[here] == _UNDER_WAY:  # parents in a circle: this span counts as a root
             above[chain[-1]] = -1
         for each in reversed(chain):
             state[each] = _DONE

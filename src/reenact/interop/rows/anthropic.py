@@ -18,17 +18,17 @@ _LIKE: Final = lazy_regex(rb'"custom_id".*"(?:params|result)"', re.DOTALL)
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a message batch."""
+    """Whether a file with this beginning looks like a message batch."""
     return _LIKE.search(head) is not None
 
 
 class Batches:
-    """The rows of such files: a batch is one run, in the order of its requests if they are in the file."""
+    """The rows of Anthropic's files: a batch is one run, in the order of its requests if they are in the file."""
 
     source: Final = SOURCE
 
     def belongs(self, row: Row) -> Belongs | str:
-        """A request belongs by its name, a message by its id."""
+        """All rows are one run. A request and its result share the request's name as key; a message has its id."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("params"), Mapping) or isinstance(row.get("result"), Mapping)):
             return Belongs("", f"custom {custom}")
@@ -41,12 +41,12 @@ class Batches:
         return Facts(SOURCE, user=text(mapping(mapping(row.get("params")).get("metadata")).get("user_id")))
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each request with its result as a model call."""
+        """Reads each request with its result as a model call."""
         return _BatchState()
 
 
 class _BatchState:
-    """A batch while it is told."""
+    """A batch while its rows are read."""
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a request and its result."""
@@ -63,5 +63,5 @@ class _BatchState:
         yield model_call(LoggedCall(_URL, asked, message, error=error, span=span))
 
     def rest(self) -> Iterator[TraceItem]:
-        """Nothing: the requests of a batch do not follow one another."""
+        """No items, because the requests of a batch do not follow one another."""
         return iter(())

@@ -27,12 +27,12 @@ _METHODS: Final = {
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like an invocation log."""
+    """Whether a file with this beginning looks like an invocation log."""
     return b"ModelInvocationLog" in head
 
 
 class Invocations:
-    """The rows of such logs."""
+    """The rows of invocation logs."""
 
     source: Final = SOURCE
 
@@ -40,7 +40,7 @@ class Invocations:
         self._conversations = Conversations()
 
     def belongs(self, row: Row) -> Belongs | str:
-        """By the conversation."""
+        """A row belongs to the run of its conversation."""
         said = _row(row)
         own = text(said.get("requestId"))
         if said.get("operation") not in _METHODS or not own:
@@ -56,18 +56,18 @@ class Invocations:
         return Facts(SOURCE, user=text(mapping(said.get("identity")).get("arn")), session=session)
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each row as a model call, calls of tools as the next row tells them."""
+        """Reads each row as a model call, and its tool calls from the messages of the next row."""
         return _ConversationState(began_us)
 
 
 def _row(row: Row) -> Row:
-    """A row, out of the event of CloudWatch that holds it as a text."""
+    """A row, also from an event of CloudWatch that holds the row as a text."""
     inner = opened(row.get("message")) if "schemaType" not in row else None
     return inner if isinstance(inner, dict) else row
 
 
 class _ConversationState:
-    """A conversation while it is told."""
+    """A conversation while its rows are read."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
@@ -80,7 +80,7 @@ class _ConversationState:
         yield item
 
     def rest(self) -> Iterator[TraceItem]:
-        """Calls of tools that nothing answers."""
+        """The tool calls that no later row answers."""
         return self._tools.rest()
 
     def _held(self, row: Row) -> LoggedCall:

@@ -53,7 +53,8 @@ class LoggedCall:
 
 
 def model_call(held: LoggedCall) -> TraceItem:
-    """The item of a model call, read in the dialect of its address. If no dialect can read it, its bodies stay."""
+    """The item of a model call, read in the dialect of its address. If no dialect can read it, its bodies are
+    kept as they are."""
     sent = held.request is not None
     asked = held.request if sent else next(body for end, body in _STUBS if held.url.endswith(end))
     reading = _reading(held, asked)
@@ -110,7 +111,7 @@ def _reading(held: LoggedCall, asked: Json) -> Reading | None:
 
 
 def _events(pieces: Json) -> bytes:
-    """The pieces of a stream, which a log holds as a list, as the stream that they were."""
+    """A stream as it was, made of its pieces, which a log holds as a list."""
     return b"".join(b"data: " + _body(each) + b"\n\n" for each in listing(pieces))
 
 
@@ -130,7 +131,7 @@ def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong
         "call_id": exact(call_id),
         "times": Grade.ABSENT,
     }
-    came = opened(answered)  # as a span's: a function gets data where the text is that
+    came = opened(answered)  # as for a span: a function gets data if the text is JSON
     return TraceItem(SpanSort.TOOL, name, call_id=call_id, asked=asked, answered=came, error=error, grades=grades)
 
 
@@ -164,7 +165,8 @@ _IN_MILLISECONDS: Final = 1 << 36
 
 
 def microseconds(value: Any) -> int | None:
-    """A time (ISO 8601, or a number of seconds or milliseconds) as microseconds since the epoch; None for none."""
+    """A time (ISO 8601, or a number of seconds or milliseconds) as microseconds since the epoch; None for any
+    other value."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value.strip().replace(" UTC", "+00:00"))

@@ -36,12 +36,13 @@ _URL: Final = "https://api.anthropic.com/v1/messages"
 _LIKE: Final = lazy_regex(rb'"(?:parentUuid|isSidechain|leafUuid)"')
 _SPOKEN: Final = ("user", "assistant")
 _CONTEXT: Final = 64
-"""The most messages before a call that are kept with it; a session may have thousands, all of which each call got."""
+"""The most messages before a call that are kept with it; a session may have thousands, and each call got
+all of them."""
 _CONTEXT_LETTERS: Final = 64_000
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a session."""
+    """Whether a file with this beginning looks like a session."""
     return _LIKE.search(head) is not None and b'"sessionId"' in head
 
 
@@ -51,7 +52,7 @@ class Sessions:
     source: Final = SOURCE
 
     def belongs(self, row: Row) -> Belongs | str:
-        """By the session; the parts of an answer together."""
+        """A row belongs to the run of its session; the parts of one answer are read together."""
         session = text(row.get("sessionId"))
         if not session:
             return f"a row of type {str(row.get('type'))[:40]!r} that names no session"
@@ -60,11 +61,11 @@ class Sessions:
         return Belongs(session, key, microseconds(row.get("timestamp")))
 
     def facts(self, row: Row) -> Facts:
-        """The session; the agent is Claude Code of a version."""
+        """The session, and the agent: Claude Code with its version."""
         return Facts(SOURCE, text(row.get("version")), session=text(row.get("sessionId")), service=SOURCE)
 
     def teller(self, began_us: int | None) -> Teller:
-        """Answers as model calls, results as calls of tools, every other row as a step."""
+        """Reads answers as model calls, results as calls of tools, and every other row as a step."""
         return _SessionState(began_us)
 
 

@@ -40,7 +40,7 @@ class OpenToolCalls:
                     self._waiting.popitem(last=False)
 
     def rest(self) -> Iterator[TraceItem]:
-        """Calls that nothing answers."""
+        """The tool calls that no later model call answers."""
         for call in self._waiting.values():
             yield _told(call, None)
 

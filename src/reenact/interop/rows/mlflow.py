@@ -21,17 +21,17 @@ _LIKE: Final = lazy_regex(rb'"(?:trace_metadata|request_metadata|mlflow\.spanTyp
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a trace of MLflow."""
+    """Whether a file with this beginning looks like a trace of MLflow."""
     return _LIKE.search(head) is not None
 
 
 class Traces:
-    """The traces of such files."""
+    """The traces of MLflow's files."""
 
     source: Final = SOURCE
 
     def belongs(self, row: Row) -> Belongs | str:
-        """Each trace by itself."""
+        """Each row is a trace, which becomes a run of its own."""
         info = mapping(row.get("info"))
         own = text(info.get("trace_id")) or text(info.get("request_id"))
         if not own or not isinstance(mapping(row.get("data")).get("spans"), list):
@@ -50,12 +50,12 @@ class Traces:
         )
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each span by its sort."""
+        """Reads each span by its sort."""
         return _TraceState(began_us)
 
 
 def _began(row: Row) -> int | None:
-    """When the first span of a trace began, or the trace."""
+    """When the first span of a trace began, or else when the trace itself began."""
     starts = [_start(mapping(each)) for each in listing(mapping(row.get("data")).get("spans"))]
     info = mapping(row.get("info"))
     asked = microseconds(info.get("request_time") or info.get("timestamp_ms"))
@@ -68,7 +68,7 @@ def _start(span: Any) -> int:
 
 
 class _TraceState:
-    """A trace while it is told."""
+    """A trace while its spans are read."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
@@ -86,7 +86,7 @@ class _TraceState:
             self._count += 1
 
     def rest(self) -> Iterator[TraceItem]:
-        """Nothing: each call of a tool has its span."""
+        """No items, because each call of a tool has its span."""
         return iter(())
 
     def _item(self, span: Span, parent: int | None) -> TraceItem:

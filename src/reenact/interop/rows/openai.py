@@ -32,12 +32,12 @@ _ANSWERED: Final = frozenset(
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a batch or stored answers."""
+    """Whether a file with this beginning looks like a batch or stored answers."""
     return b'"params"' not in head and _LIKE.search(head) is not None
 
 
 class OpenAIRows:
-    """The rows of such files: a batch is one run, and each chain of stored answers is one."""
+    """The rows of files of OpenAI's API: a batch is one run, and each chain of stored answers is one."""
 
     source: Final = SOURCE
 
@@ -45,7 +45,8 @@ class OpenAIRows:
         self._chains: dict[str, str] = {}
 
     def belongs(self, row: Row) -> Belongs | str:
-        """A batch belongs by the names of its requests, a response by the one before it."""
+        """A batch is one run, in which requests are matched with results by name. A response belongs to the run of the
+        response before it, or of its conversation."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("body"), Mapping) or "response" in row or "error" in row):
             created = mapping(mapping(row.get("response")).get("body")).get("created")
@@ -68,12 +69,12 @@ class OpenAIRows:
         return Facts(SOURCE, user=text(body.get("safety_identifier")) or text(body.get("user")))
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each row, or request with its result, as a model call."""
+        """Reads each row, or each request with its result, as a model call."""
         return _ChainState(began_us)
 
 
 class _ChainState:
-    """A batch or a chain while it is told."""
+    """A batch or a chain while its rows are read."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
@@ -91,7 +92,7 @@ class _ChainState:
         yield item
 
     def rest(self) -> Iterator[TraceItem]:
-        """Calls of tools that nothing answers."""
+        """The tool calls that no later row answers."""
         return self._tools.rest()
 
     def _of_batch(self, rows: list[Row]) -> LoggedCall:

@@ -32,12 +32,12 @@ _PARAMETERS: Final = ("model", "seed", "temperature", "top_p", "max_completion_t
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a data set or results of an evaluation."""
+    """Whether a file with this beginning looks like a data set or results of an evaluation."""
     return _LIKE.search(head) is not None
 
 
 class EvalRows:
-    """The rows of such files: each item of a data set is a run, with its sample and its grades."""
+    """The rows of files of OpenAI Evals: each item of a data set is a run, with its sample and its grades."""
 
     source: Final = SOURCE
 
@@ -45,7 +45,7 @@ class EvalRows:
         self._items = 0
 
     def belongs(self, row: Row) -> Belongs | str:
-        """By the item, or by the sample of a log."""
+        """A row belongs to the run of its item, or, in a log, to the run of its sample."""
         at_us = microseconds(row.get("created_at"))
         mark = mapping(mapping(row.get("item")).get(MARK))
         if text(mark.get("run")) and isinstance(row.get("sample"), Mapping):
@@ -66,12 +66,12 @@ class EvalRows:
         return Facts(text(mark.get("agent")) or model or SOURCE, text(mark.get("version")))
 
     def teller(self, began_us: int | None) -> Teller:
-        """An item as a step, the sample as a model call, each grader's result as a step."""
+        """Reads an item as a step, its sample as a model call, and each grader's result as a step."""
         return _ItemState(began_us)
 
 
 class _ItemState:
-    """An item while it is told."""
+    """An item while its rows are read."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
@@ -105,7 +105,7 @@ class _ItemState:
     def _called(
         self, item: Mapping[str, Any], mark: Mapping[str, Any], sample: Mapping[str, Any]
     ) -> Iterator[TraceItem]:
-        """A model call of a run, and the calls of tools that it is told of."""
+        """A model call of a run, and the tool calls that its messages answer."""
         start_us, end_us = (since(_moment(mark, name), self._began_us) for name in ("at_us", "ended_us"))
         asked = {**mapping(sample.get("parameters")), "tools": item.get("tools") or None}
         called = _sample({**sample, "input": item.get("input")}, start_us, end_us, asked)
@@ -173,7 +173,7 @@ def _event(row: Row, at_us: int | None) -> TraceItem:
 
 
 def _messages(value: Any, role: str) -> list[Json]:
-    """Messages, or a text as one."""
+    """Messages; a text becomes one message."""
     if isinstance(value, str):
         return [{"role": role, "content": value}]
     return [dict(each) for each in listing(value) if isinstance(each, Mapping)]

@@ -45,7 +45,7 @@ class Belongs:
 
 
 class Teller(Protocol):
-    """Tells the rows of one run, from its beginning."""
+    """Turns the rows of one run into items, from the run's beginning."""
 
     def told(self, rows: list[Row]) -> Iterable[TraceItem]:
         """The items of rows with one key. On damaged data it may raise any error: the rows then become a step."""
@@ -167,7 +167,7 @@ def read(original: Original, make: Callable[[], RowFormat]) -> Iterator[Trace]:
 
 
 def _named(source: str, run: str) -> str:
-    """The id of a trace: not the log's own, which is often that of a session, and kept under another name then."""
+    """The id of a trace. It is not the log's own id, which often names a session and is kept as the session then."""
     return blake2b(f"{source}:{run}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -187,7 +187,7 @@ def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
             and len(found.at) == 0
             and place.size == found.original.size
         ):
-            found.form = DocumentForm.WHOLE  # one line that is the whole document
+            found.form = DocumentForm.WHOLE  # the only line is the whole document
         if found.form is DocumentForm.LINES:
             found.at.append(place.at)
             found.size.append(place.size)

@@ -25,12 +25,12 @@ _PLACE: Final = lazy_regex(r"projects/[^/]+/locations/([^/]+)")
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file with this beginning looks like rows of such a log."""
+    """Whether a file with this beginning looks like rows of a request-response log."""
     return _LIKE.search(head) is not None
 
 
 class VertexRows:
-    """The rows of such logs."""
+    """The rows of request-response logs."""
 
     source: Final = SOURCE
 
@@ -38,7 +38,7 @@ class VertexRows:
         self._conversations = Conversations()
 
     def belongs(self, row: Row) -> Belongs | str:
-        """By the conversation."""
+        """A row belongs to the run of its conversation."""
         own = str(row.get("request_id") or "")
         if not own or not ("full_request" in row or "request_payload" in row):
             return "no row of a request"
@@ -47,16 +47,16 @@ class VertexRows:
         )
 
     def facts(self, row: Row) -> Facts:
-        """Nothing but the format: a row knows no user."""
+        """The format alone: a row names no user."""
         return Facts(SOURCE)
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each row as a model call, calls of tools as the next row tells them."""
+        """Reads each row as a model call, and its tool calls from the messages of the next row."""
         return _ConversationState(began_us)
 
 
 class _ConversationState:
-    """A conversation while it is told."""
+    """A conversation while its rows are read."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
@@ -69,7 +69,7 @@ class _ConversationState:
         yield item
 
     def rest(self) -> Iterator[TraceItem]:
-        """Calls of tools that nothing answers."""
+        """The tool calls that no later row answers."""
         return self._tools.rest()
 
     def _held(self, row: Row) -> LoggedCall:
@@ -97,7 +97,7 @@ def _address(row: Row) -> str:
 
 
 def _asked(row: Row) -> Json:
-    """The request; with several payloads the first."""
+    """The request: the first payload, if there are several."""
     whole = opened(row.get("full_request"))
     if isinstance(whole, dict):
         return whole

@@ -19,7 +19,7 @@ MAGIC: Final = b"PK\x03\x04"
 _TAIL: Final = 22 + 65_535
 _END: Final = struct.Struct("<4s4H2LH")
 _DIRECTORY: Final = 16 << 20
-"""Most bytes of the list of its files."""
+"""Most bytes of an archive's list of its files."""
 _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _ENCRYPTED: Final = 1
@@ -27,7 +27,7 @@ _PIECE: Final = 16 << 10
 
 
 class ArchiveEntries:
-    """The files of an archive below a folder, each a list of one with the common facts of another file.
+    """The files below a folder of an archive. Each is read as a document: the common facts, and a list with this file.
 
     Args:
         file: The archive.
@@ -52,7 +52,7 @@ class ArchiveEntries:
         self._head: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """The places of the files, in the order of the archive, and the parts that are none."""
+        """The places of the files, in the order of the archive, and the files that are too large."""
         for number, name in enumerate(self._names):
             info = self._infos[name]
             if max(info.compress_size, info.file_size) > LARGEST:
@@ -61,7 +61,7 @@ class ArchiveEntries:
                 yield DocumentPlace(info.header_offset, info.compress_size, number)
 
     def name(self, place: DocumentPlace) -> str:
-        """Its name in the archive."""
+        """The name of a file in the archive."""
         return self._names[place.number]
 
     def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
@@ -86,7 +86,7 @@ def _check(file: BinaryIO) -> None:
     """Refuse an archive whose list of files does not fit into memory; a list beyond 4 GiB is not read.
 
     Raises:
-        InteropError: The archive is too large, or the file is none.
+        InteropError: The archive is too large, or the file is no archive.
     """
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))

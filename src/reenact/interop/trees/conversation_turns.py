@@ -45,7 +45,7 @@ class Room:
         self._sizes: dict[int, int] = {}
 
     def told(self, messages: list[Any]) -> bool:
-        """Whether some messages may be told once more; they count if so."""
+        """Whether some messages may be repeated once more; if so, they are counted."""
         for each in messages:
             if id(each) not in self._sizes:
                 self._sizes[id(each)] = _size(each)
@@ -74,7 +74,7 @@ def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None
 
     Args:
         dialect: The dialect of their attributes' names.
-        messages: In any shape that ``messages`` reads.
+        messages: The messages, in any shape that ``messages`` reads.
         model: The model that answers; empty where it is not known.
         tools: The offered tools.
     """

@@ -30,7 +30,7 @@ _AROUND: Final = frozenset({"uuid", "span_id", "timestamp", "working_start", "ev
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a log of Inspect."""
+    """Whether a file with this beginning looks like a log of Inspect."""
     if head.startswith(MAGIC):
         return b"_journal/" in head or b"samples/" in head or b"header.json" in head
     return _LIKE.search(head) is not None and _OWN.search(head) is not None
@@ -116,7 +116,7 @@ class SampleLayout:
         )
 
     def joined(self, pieces: list[Any]) -> Any:
-        """A log of the sample that they are of."""
+        """A log of the sample that the pieces belong to."""
         return {**pieces[0].of.log, "samples": [pieces[0].of.sample]}
 
 

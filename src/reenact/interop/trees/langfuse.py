@@ -52,7 +52,7 @@ _CONTEXT: Final[Mapping[str, str]] = {
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a trace of Langfuse."""
+    """Whether a file with this beginning looks like a trace of Langfuse."""
     return _LIKE.search(head) is not None
 
 
@@ -112,7 +112,7 @@ class Observations:
 
 
 def _of_trace(trace: Mapping[str, Any], rows: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """The observations of a trace, in it where they are not all in one of their own."""
+    """The observations of a trace. Unless a single one of them is the root, the trace itself becomes the root."""
     own = trace.get("id")
     roots = [row for row in rows if not _column(mapping(row), "parentObservationId")]
     above = own if len(roots) != 1 and own else ""

@@ -25,7 +25,7 @@ _LONGEST: Final = 10_000
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like runs of LangSmith."""
+    """Whether a file with this beginning looks like runs of LangSmith."""
     return _LIKE.search(head) is not None
 
 
@@ -98,7 +98,7 @@ def _listed(document: Any) -> list[Any]:
 
 
 def _start(run: Mapping[str, Any]) -> int | None:
-    """When a run began: its order has microseconds, its time only milliseconds."""
+    """When a run began, by its ``dotted_order``, which has microseconds; its time has only milliseconds."""
     last = text(run.get("dotted_order")).rpartition(".")[2].partition("Z")[0]
     try:
         when = datetime.strptime(last, "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)

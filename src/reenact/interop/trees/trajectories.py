@@ -28,7 +28,7 @@ _TERMINAL: Final = lazy_regex(r"terminal", re.IGNORECASE)
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like a trajectory."""
+    """Whether a file with this beginning looks like a trajectory."""
     return _LIKE.search(head) is not None
 
 
@@ -96,7 +96,7 @@ class Trajectories:
         )
 
     def joined(self, pieces: list[Any]) -> Any:
-        """The trajectory that they are of."""
+        """The trajectory that the pieces belong to."""
         return pieces[0].row
 
 
@@ -148,7 +148,7 @@ def _is_task(message: Mapping[str, Any]) -> bool:
 
 
 def _action(step: Mapping[str, Any], calls: list[Mapping[str, Any]]) -> tuple[str, dict[str, Json]]:
-    """The action of a step as a call of a tool: by the call that the model made of it, else by its command."""
+    """The action of a step as a tool call, named by the model's call, or else by the first word of its command."""
     action = text(step.get("action")).strip()
     call = calls[0] if len(calls) == 1 else {}
     function = mapping(call.get("function"))

@@ -52,7 +52,7 @@ class Asker:
         session.ask = self.ask
 
     def lends(self, lent: Iterable[str]) -> None:
-        """The environment is today's, except for these variables, which hold placeholders."""
+        """Note that the environment is today's, except for these variables, which hold placeholders."""
         lent = set(lent)
         today = {name: text for name, text in variables_now().items() if name not in lent}
         self._keys = keys_of(self._session.run, today, {}, self._session.options.command)
@@ -93,7 +93,7 @@ class Asker:
         return self._session.faults.refuse(words)
 
     def _over(self, number: int) -> None:
-        """One call has been answered: the model that was asked, the reason, and the tokens and price."""
+        """Note that one call has been answered: the model that was asked, the reason, and the tokens and price."""
         call, why = self._calls.pop(number)
         head, body = self._heard.taken(number)
         reading = read(call.head, call.body, head or {}, body)

@@ -27,7 +27,7 @@ class ModelReply:
     """The answer of a model that was asked, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
-        schedule: Where turns are taken.
+        schedule: The schedule of the gate at which turns are taken.
         fault: Called with errors of this code.
         over: Called for each call that the world has answered, or that the agent no longer waits for.
     """
@@ -49,7 +49,7 @@ class ModelReply:
 
     @property
     def gate(self) -> Gate:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
         return self._schedule.gate
 
     def now_us(self) -> int:
@@ -69,18 +69,18 @@ class ModelReply:
         return self.heads.pop(event, None), bytes(self.bodies.pop(event, b""))
 
     def fault(self, error: Exception) -> bool:
-        """Something failed: a halt of the replay is raised."""
+        """Raise a halt of the replay, because our code failed."""
         return isinstance(error, Halt) or self._fault(error)
 
     def intent(self, *, in_place: bool) -> Any:
-        """Nothing is written."""
+        """Do nothing, because this replay writes nothing."""
         return NOW
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """No tool acts here."""
+        """Do nothing, because no tool runs here."""
 
     def over(self, event: int) -> None:
-        """The world has answered, or is not waited for any more."""
+        """Note that the world has answered, or that the agent no longer waits for it."""
         with self._schedule.gate.lock:
             first = event in self._schedule.under_way
             self._schedule.under_way.discard(event)
@@ -109,16 +109,16 @@ class AskedCall(LiveCall):
         return url, body
 
     def settle(self, outcome: Value | Failure) -> Any:
-        """The call has failed before the head of its answer."""
+        """Note that the call failed before the head of its answer came."""
         self._heard.over(self.event)
         return super().settle(outcome)
 
     def end(self, end: End) -> Any:
-        """Its answer has ended."""
+        """Note that the call's answer has ended."""
         self._heard.over(self.event)
         return super().end(end)
 
     def dropped(self, end: End) -> None:
-        """The agent reads no further."""
+        """Note that the agent reads no further."""
         self._heard.over(self.event)
         super().dropped(end)

@@ -1,4 +1,5 @@
-"""Such a replay in a process of its own: its files go to scratch, and its network is open for what may go live."""
+"""A replay that asks models, in a process of its own: its files go to a scratch folder, and its network is open for the
+calls that may go live."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class CleanBundle:
 
     Attributes:
         records: The records.
-        removed: Where a credential was removed, in the order of the run.
+        removed: The places where a credential was removed, in the order of the run.
         personal: The number of different findings that look like personal data, by sort and place.
     """
 
@@ -121,7 +121,7 @@ def clean(
     passed = partial(_passed, known=known, removed=found, secret=ENTROPY.bytes(32))
     mark = found.mark
     once, where = passed(before)
-    if found.mark != mark:  # its place may be further to the front
+    if found.mark != mark:  # a value that was found late may occur in earlier records
         once, more = passed(once)
         where = tuple(dict.fromkeys((*where, *more)))
     were, are = _joined(before), _joined(once)
@@ -157,7 +157,7 @@ def _listing(records: tuple[Record, ...], own: RemovedDigests, removed: RemovedV
 def _passed(
     records: tuple[Record, ...], known: KnownCredentials, removed: RemovedValues, secret: bytes
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """The records behind the gate, and where it changed something."""
+    """The records that came out of the gate, and the places that the gate changed."""
     redactor = make_redactor(known=known, secret=secret, removed=removed)
     labelled = {
         place_of(each) for each in records if isinstance(each, _FLOWING) and each.fidelity is not Fidelity.EXACT
@@ -166,7 +166,7 @@ def _passed(
     where: dict[str, None] = {}
 
     def keep(record: Record, cleaned: Record) -> None:
-        if isinstance(cleaned, _FLOWING):  # the delta may have been held back, so its counterpart is another delta
+        if isinstance(cleaned, _FLOWING):  # the gate may hold a piece back, so that pieces do not correspond
             differs = cleaned.fidelity is not Fidelity.EXACT and place_of(cleaned) not in labelled
         else:
             differs = type(record) is type(cleaned) and record != cleaned

@@ -43,7 +43,7 @@ class Leftover:
     Attributes:
         member: The part of the bundle that holds it.
         place: Its place, for display; empty if it belongs to no record.
-        event: The event it belongs to; None for none.
+        event: The number of the event that the value belongs to; None without one.
         field: The name of the field that holds the value; empty for a field without a name, and in media, which no rule
             reads.
     """
@@ -74,13 +74,13 @@ def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
                 at = _found(text, sought)
                 if at is not None:
                     return _placed(name, line, "" if is_media(text[:HEAD]) else _field(text, at) or field)
-        if sought(data):  # in the name of a field
+        if sought(data):  # the value is in the name of a field
             return Leftover(name)
     return None
 
 
 def _found(text: bytes, sought: Sought) -> int | None:
-    """The position of the first value in a text, zero for a value inside an encoding; None for none."""
+    """The position of the first value in a text, zero for a value inside an encoding; None without one."""
     plain = sought(text)
     if plain:
         return plain[0].start
@@ -109,7 +109,7 @@ def _leaves(value: Any, field: str) -> Iterator[tuple[str, bytes]]:
         for name, each in value.items():
             yield from _leaves(each, name)
     elif isinstance(value, list):
-        if len(value) == 1 and isinstance(value[0], str):  # bytes that are no text
+        if len(value) == 1 and isinstance(value[0], str):  # such a list holds bytes that are no text
             with suppress(ValueError):
                 yield field, b64decode(value[0], validate=True)
         for each in value:
@@ -135,7 +135,7 @@ def _placed(member: str, line: bytes, field: str) -> Leftover:
 
 
 def _of_blob(members: Mapping[str, bytes], blob: str, field: str) -> Leftover:
-    """A content of its own belongs to the record that names it."""
+    """A leftover in a separately stored content, with the place of the record that names the content."""
     digest = blob.rpartition("/")[2].encode()
     for name, data in members.items():
         for line in data.splitlines() if name.endswith(".jsonl") and digest in data else ():

@@ -40,7 +40,7 @@ class PackResult:
         path: The file.
         digest: Digest of its content.
         runs: Ids of the runs in it, the main one first.
-        removed: Where credentials were removed: id of the run, and place.
+        removed: The places where credentials were removed: id of the run, and place.
         personal: Findings that look like personal data: id of the run, sort, and the number of different ones at each
             place.
     """
@@ -62,7 +62,7 @@ def pack(
     """Write runs, and the runs that belong to them, into one file without credentials.
 
     Args:
-        store: Where they are.
+        store: The store with the runs.
         runs: Role in the bundle (``run``, or ``recorded``, ``fixed`` and ``overlay`` of a golden) and run; the main one
             first.
         path: The file to write; an existing file is replaced.
@@ -71,8 +71,8 @@ def pack(
 
     Raises:
         UsageError: A run cannot be packed, or the file not be written.
-        RedactionLeak: A credential would be left in it; nothing was written.
-        StoreError: A part of a run is missing or damaged, or it is too large.
+        RedactionLeak: A credential would be left in the file; nothing was written.
+        StoreError: A part of a run is missing or damaged, or the bundle is too large.
         UnreplayableRun: A run was thinned.
     """
     whole: dict[str, GatheredRun] = {}
@@ -146,9 +146,9 @@ class BundleCheck:
     """The result of replaying a bundle in a process of its own.
 
     Attributes:
-        verdict: ``exact``, ``same`` or ``different``; empty where it could not be replayed.
+        verdict: ``exact``, ``same`` or ``different``; empty where the bundle could not be replayed.
         words: The message for a person.
-        exit_code: As ``replay`` ends; 0 where it could not be replayed.
+        exit_code: The exit code of ``replay``; 0 where the bundle could not be replayed.
     """
 
     verdict: str

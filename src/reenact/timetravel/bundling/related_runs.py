@@ -33,15 +33,15 @@ class GatheredRun:
 
 
 def gather(store: Store, run: Run, role: str = "run") -> list[GatheredRun]:
-    """A run and all that belongs to it, itself first.
+    """A run, and after it all runs that belong to it.
 
     Args:
-        store: Where it is.
-        run: It.
+        store: The store with the run.
+        run: The run.
         role: Its role in the bundle.
 
     Raises:
-        UsageError: It is still being recorded, or lies in the log of another run.
+        UsageError: The run is still being recorded, or lies in the log of another run.
     """
     if run.status is Status.RECORDING:
         raise UsageError(
@@ -81,8 +81,8 @@ def records(gathered: GatheredRun, store: Store) -> Iterator[Record]:
 
 
 def _evidence(store: Store, value: object) -> object:
-    """A run's evidence of its process, sources and packages. Where it only names another run that holds the evidence,
-    that run's is taken."""
+    """A run's evidence of its process, sources and packages. If it only names another run that holds the
+    evidence, the evidence of that run is taken."""
     holder = value.get("held_by") if isinstance(value, Mapping) else None
     if not isinstance(holder, str):
         return value

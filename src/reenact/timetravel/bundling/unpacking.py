@@ -62,7 +62,7 @@ def _is_there(store: Store, packed: BundleStore, run: Run, path: Path) -> bool:
     """Whether a store holds a run of a bundle.
 
     Raises:
-        StoreError: It holds another one of the same id.
+        StoreError: The store holds another run with the same id.
     """
     found = _found(store, run.id)
     if found is None:

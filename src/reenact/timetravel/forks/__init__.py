@@ -1,1 +1,1 @@
-"""Forks: runs whose first part is answered from the parent's recording, and which then continue on their own."""
+"""Forks: runs that are answered from the parent's recording up to a point, the *cut*, and then go on by themselves."""

@@ -56,7 +56,7 @@ def allowing(store: Store, fork: Run) -> str:
 
 
 def with_models(run: Run, plan: Plan) -> str:
-    """The command that makes a replay with something opened again, and lets models be asked too."""
+    """The command that repeats a replay with live calls, and lets models go live too."""
     opened = [word for name in (*plan.only, Kind.MODEL) for word in ("--live", name)]
     return typed(["reenact", "replay", tail(run.id), *opened, *(["--rev", plan.rev] if plan.rev else [])])
 

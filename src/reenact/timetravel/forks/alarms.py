@@ -27,7 +27,7 @@ from reenact.timetravel.forks.fork_time import OWN, ForkTime
 ALARM: Final = "~alarm"
 """The lane in the tag of a pending alarm."""
 _IN_VAIN: Final = 100
-"""A repeating timer that only sends signals does not count as hope for a wait after this many signals in a row."""
+"""After this many signals in a row without another delivery, a repeating timer is no reason to wait any longer."""
 _REAL: Final = getattr(signal, "ITIMER_REAL", 0)
 _OF_WORK: Final = {
     getattr(signal, "ITIMER_VIRTUAL", 1): getattr(signal, "SIGVTALRM", 26),
@@ -41,9 +41,9 @@ class Alarm:
     """A timer that ends in a signal.
 
     Attributes:
-        due_us: When it is due, in the fork's time; for an alarm of processor time, in this process's working time.
+        due_us: Its moment, in the fork's time; for an alarm of processor time, in this process's working time.
         every_us: The interval of further signals; 0 for none.
-        waits_us: For how long it was set.
+        waits_us: The wait for which it was set.
     """
 
     due_us: int
@@ -52,7 +52,7 @@ class Alarm:
 
     @property
     def times(self) -> TimerSpan:
-        """When it was set, and for when."""
+        """The times at which it was set and is due."""
         return TimerSpan(self.due_us - self.waits_us, self.due_us)
 
     def left(self, now_us: int) -> tuple[float, float]:
@@ -64,7 +64,7 @@ class Alarm:
         return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
-        """The alarm that is pending after its signal; None: nothing."""
+        """The alarm that is pending after this one's signal; None where none is."""
         if not self.every_us:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
@@ -86,13 +86,13 @@ def ended_by_signal(event: Event) -> int | None:
     outcome = event.outcome
     end = outcome.end if isinstance(outcome, Stream) else None
     if not isinstance(outcome, Failure) and (end is None or end.kind is not EndKind.ERROR):
-        return None  # without reading the notes on it
+        return None  # decided without reading the event's notes
     number = event.attributes.get(INTERRUPTED)
     return number if isinstance(number, int) else None
 
 
 def ended_by_alarm(event: Event) -> bool:
-    """Whether an alarm's signal ended it."""
+    """Whether an alarm's signal ended a call."""
     return ended_by_signal(event) == ALARM_SIGNAL
 
 
@@ -100,9 +100,9 @@ class ForkAlarms(SignalTurns):
     """Knows which alarms are pending in a fork, and has their signals sent when they are due.
 
     Args:
-        gate: Where the fork's strands wait.
-        order: How far the fork has come in its parent's order.
-        time: Its time.
+        gate: The gate at which the fork's strands wait.
+        order: The parent's order, and how far the fork has come in it.
+        time: The fork's time.
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, time: ForkTime) -> None:
@@ -119,7 +119,7 @@ class ForkAlarms(SignalTurns):
         self.struck_us: int | None = None
         """When the signal was sent whose handler has not run yet."""
         self.arrived = False
-        """Whether that runs already, below a transport."""
+        """Whether the handler of that signal runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
         self.rung: TimerSpan | None = None
         """When the alarm was set whose signal came last, or was sent last."""
@@ -129,7 +129,7 @@ class ForkAlarms(SignalTurns):
     # --- what the agent sets -----------------------------------------------------------------------------------
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
-        """It is due in the fork's time; an alarm of processor time, by the system."""
+        """Set an alarm, which is due in the fork's time; behind the cut the system runs alarms of processor time."""
         with self._gate.lock:
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
@@ -147,7 +147,7 @@ class ForkAlarms(SignalTurns):
             return left
 
     def alarm_left(self, which: int) -> tuple[float, float]:
-        """By the same time."""
+        """The remaining time and the interval of the pending alarm, in seconds, by the time in which it is due."""
         with self._gate.lock:
             if which == _REAL:
                 return self._alarm.left(self._moment_us()) if self._alarm is not None else (0.0, 0.0)
@@ -157,7 +157,7 @@ class ForkAlarms(SignalTurns):
             return pending.left(self._time.worked_us()) if pending is not None else (0.0, 0.0)
 
     def arms(self) -> None:
-        """The cut has come: pending alarms now go off by themselves."""
+        """Note that the cut has come: from now on pending alarms go off by themselves."""
         with self._gate.lock:
             for which, pending in self._of_work.items():
                 self.process.arm(which, *pending.left(self._time.worked_us()))
@@ -185,7 +185,7 @@ class ForkAlarms(SignalTurns):
         self._gate.waiting[tag] = waiter
         self._gate.attend(self._gate)
 
-    # --- what comes of it --------------------------------------------------------------------------------------
+    # --- signals of the agent's alarms ---------------------------------------------------------------------------
 
     def _goes_off(self, waiter: Waiter) -> None:
         """An alarm is due: send its signal. (This wakes no strand: the strand that runs the handler counts itself.)"""
@@ -201,7 +201,7 @@ class ForkAlarms(SignalTurns):
         self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
     def has_come(self, tag: Tag, times: TimerSpan | None) -> None:
-        """A signal has been handed out; with ``times``, an alarm's: find the alarm that is pending now. Locked."""
+        """Find the alarm that is pending after a signal was handed out (with ``times``: an alarm's signal). Locked."""
         number = tag.number
         if is_own_signal(tag):
             self.struck_us = None if number == ALARM_SIGNAL else self.struck_us
@@ -240,7 +240,7 @@ class ForkAlarms(SignalTurns):
         return self._moment_us() + self._gate.held_for.waited_us >= (waiter.deadline_us or 0)
 
     def is_yet_to_come(self) -> bool:
-        """Whether the pending alarm is not due by the world's time, while that passes."""
+        """Whether the world's time passes, and the pending alarm is not due by it yet."""
         due_us = self.waits.deadline_us if self.waits is not None else None
         return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
@@ -268,7 +268,7 @@ class ForkAlarms(SignalTurns):
         return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
 
     def rings_in_vain(self) -> bool:
-        """Whether no alarm is pending that anything may come of."""
+        """Whether no alarm is pending, or only a repeating one after whose signals nothing else has come for long."""
         most = _IN_VAIN if self._time.real_since_us is not None else ENDLESS
         return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 
@@ -291,8 +291,8 @@ class ForkAlarms(SignalTurns):
     def rings_otherwise(self, event: Event) -> bool:
         """Whether an alarm of the agent rang in a recorded call, and does not ring when the call is made now.
 
-        An alarm that waits as long as that one rings there, however late that was, as long as the fork has its parent's
-        times: what came between its being set and the call has taken as long as it took."""
+        While the fork has its parent's times, an alarm with the same wait rings in the call again, however late the
+        recorded one was: the time from its setting to the call is the same."""
         with self._gate.lock:
             rang = self.rang_in(event.number)
             came_us = event.ended_us if ended_by_alarm(event) else rang.at_us if rang is not None else None
@@ -316,7 +316,7 @@ class ForkAlarms(SignalTurns):
     # --- signals that the parent does not have -----------------------------------------------------------------
 
     def postpones(self, number: int) -> bool:
-        """Behind the cut, except for one of the parent's order, which is sent again until its place is behind."""
+        """Whether to put off a signal in our own code: behind the cut, unless it is next in order and so sent again."""
         head = self._order.head
         return self._time.cut and (self.struck_us is not None or head is None or head.tag[::2] != ("i", number))
 
@@ -352,5 +352,5 @@ class ForkAlarms(SignalTurns):
         return event is not None and event in self._time.places.values()
 
     def turn(self, turn: Tag) -> Tag:
-        """Behind the cut the turn is the fork's own: the interrupted call has the fork's number."""
+        """The turn of a signal: behind the cut the fork's own, because the interrupted call has the fork's number."""
         return own_signal(turn) if self._time.cut else turn

@@ -37,7 +37,7 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
     Raises:
         UsageError: A name means none of them.
     """
-    from difflib import get_close_matches  # late: few names are misspelled
+    from difflib import get_close_matches  # imported late: few names are misspelled
 
     wanted = dict.fromkeys(plan.allow_writes)
     if not wanted or plan.rev:

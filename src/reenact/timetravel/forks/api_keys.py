@@ -107,7 +107,7 @@ class Keys:
         self._ours = ours
 
     def refused(self, call: Call, run: Run, plan: Plan) -> ReplayError | None:
-        """Why a live call is not sent; None where it is."""
+        """Why a live call is not sent; None where it may be sent."""
         goes = f"this {'run' if plan.resume else plan.noun} goes live"
         missing = self.missing(call)
         if missing:
@@ -216,8 +216,8 @@ def address_of(call: Call) -> str:
 
 def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
     """The variables that a recorded call carried, as far as the recording tells: the stand-in of a value names its
-    variable. The stand-in of a header does not; then it is the run's only key, or the key whose name contains the
-    provider's.
+    variable. The stand-in of a header does not; then the variable is the run's only one for a key, or the one whose
+    name contains the provider's.
 
     Args:
         call: The recorded call.

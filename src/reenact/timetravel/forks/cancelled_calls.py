@@ -46,7 +46,7 @@ class CancelledCalls:
         calls.schedule.give_up = self.stop
 
     def revive(self) -> bool:
-        """Let the call go on that may and has waited longest; False if no call may go on. (Gate locked.)"""
+        """Let one call go on: of those that may, the one that has waited longest. False if none may. (Gate locked.)"""
         taped = self._first()
         if taped is not None:
             taped.go_live()
@@ -103,7 +103,7 @@ class CancelledCalls:
         """The user's answer for a write in doubt."""
         address = self._address(taped)
         word = said_of(self._calls.plan, address, taped.recorded) if address else ""
-        return "" if word == "done" else word  # the user gives its result, or it stays in doubt
+        return "" if word == "done" else word  # the user must give the write's result, or it stays in doubt
 
     def _known(self, taped: TapedCall) -> tuple[Value | Failure, str] | None:
         """The result of a write, with its source: a run of this lineage has made the write since, or a user has given
@@ -120,7 +120,7 @@ class CancelledCalls:
         return Value(encode(given[address]).body, head={}), "said to have been done"
 
     def _why_not(self, taped: TapedCall) -> str:
-        """Why it may not go on; empty where it may."""
+        """Why a cancelled call may not go on; empty where it may."""
         calls, call = self._calls, taped.asked
         word = self._word(taped)
         if self._known(taped) is not None:

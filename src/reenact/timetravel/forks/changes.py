@@ -127,7 +127,7 @@ def _check_state(recording: Recording, plan: Plan) -> None:
     state = {name: jsonable(body) for name, body in slots.items()}
     try:
         restated(state.get("", state), plan.state)
-    except ForkError as error:  # the message has the state, but not the step
+    except ForkError as error:  # the error's command shows the state, but not of this step
         shown = f"{run}:{plan.at}"
         raise ForkError(error.message, cause=error.cause, next_command=f"reenact show {shown} --state") from None
 

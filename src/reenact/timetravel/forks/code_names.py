@@ -18,7 +18,7 @@ from reenact.seams.process_setting import folder_now
 
 _SETTINGS: Final = lazy_regex(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
 _MAKES_NAMES: Final = lazy_regex(r"\bimport \*|\b__getattr__\b|\bglobals\(\)")
-"""Source text that gives a module names without showing them."""
+"""Source text by which a module gets names that are not written in it."""
 _MOST: Final = 1 << 20
 _PART: Final = rb"[A-Za-z0-9_.-]"
 

@@ -66,11 +66,11 @@ class DryRun:
     allowed: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The forecast as JSON-able data."""
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """For a person."""
+        """The forecast as lines for a person."""
         told = [
             self.first_line,
             f"  frozen          {counted(self.frozen, 'call')} before the branching event",

@@ -34,8 +34,8 @@ class DueMoments:
         """A timer is set. Returns the tag of a timer that is forgotten for it; None without one.
 
         Args:
-            tag: Its identity.
-            times: When it is set and due, in virtual time.
+            tag: The timer's identity.
+            times: The moments at which the timer is set and due, in virtual time.
         """
         self._timers[tag] = times
         if len(self._timers) <= _KEPT:
@@ -50,7 +50,7 @@ class DueMoments:
         Args:
             event: Its number in the parent.
             now_us: Virtual time.
-            issued_us, came_us: When the parent made the call, and when it had the answer.
+            issued_us, came_us: The moments at which the parent made the call, and had the answer.
         """
         self._answers[event] = (now_us + max(0, came_us - issued_us), came_us)
         if len(self._answers) <= _KEPT:

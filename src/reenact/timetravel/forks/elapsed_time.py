@@ -92,12 +92,12 @@ class ElapsedTime:
         return self._moments
 
     def is_beyond(self, lane: str, then_ns: int, next_us: int) -> bool:
-        """Whether a lane reads a clock that it read in the parent only after a wait, and it has left that wait out.
+        """Whether a lane has left out a wait: it reads a clock that it read in the parent only after that wait.
 
         Args:
             lane: Its path.
             then_ns: The clock's reading.
-            next_us: When the parent's next delivery was.
+            next_us: The moment of the parent's next delivery.
         """
         then_us = then_ns // 1000
         return self.is_far(then_us) and then_us >= next_us and self.moments.waits(lane, next_us, then_us)

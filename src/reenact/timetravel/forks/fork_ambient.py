@@ -22,7 +22,7 @@ from reenact.timetravel.forks.fork_time import WALL
 
 _DRAWN: Final = "bits/128"
 _NEAR_US: Final = 24 * 3600 * 1_000_000
-"""How far the clock in an id may differ from ours: it may be made in advance, or by a suspended machine."""
+"""How far the clock in an id may differ from ours: an id may be made in advance, or on a suspended machine."""
 
 
 _MEASURING: Final = frozenset({"mono", "perf"})
@@ -62,7 +62,7 @@ class ForkAmbient(Ambient):
         self.kept_moves = (*self.moves, (self._now_us(), self._by_us))
 
     def clock(self, source: str, fresh: object) -> Any:
-        """A clock at the last delivery, in nanoseconds."""
+        """The reading of a clock at the last delivery, in nanoseconds."""
         return self._moved(source, self._as_recorded(source, fresh))
 
     def _moved(self, source: str, value: Any) -> Any:
@@ -83,7 +83,7 @@ class ForkAmbient(Ambient):
         return moment_us is not None and abs(moment_us - self._as_recorded("wall", None) // 1000) < _NEAR_US
 
     def moved(self, path: str, position: int, place: Event | None, *, again: bool) -> None:
-        """A lane has issued a call, which stands for a recorded call or for none.
+        """Note that a lane has issued a call, which stands for a recorded call or for none.
 
         ``again``: another call may still stand for the same recorded call. Its reads continue after those of the first
         call, because no random number may be handed out twice.
@@ -101,13 +101,13 @@ class ForkAmbient(Ambient):
 
     def unread_ns(self, path: str) -> int | None:
         """The next reading of a clock that only measures, after a lane's last call, if the lane has read that clock
-        here: nanoseconds since the run began; None: nothing."""
+        here: nanoseconds since the run began. None without such a reading."""
         window = self._windows.get(path)
         unread = [each for each in map(window.unread, _MEASURING) if each is not None] if window is not None else []
         return min(unread) - self._mono_us * 1000 if unread else None
 
     def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
-        """One read. ``fresh``: the remaining time of an alarm in the fork, where the read asks for it."""
+        """Answer one read. ``fresh``: the remaining time of an alarm in the fork, where the read asks for that time."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
@@ -123,7 +123,7 @@ class ForkAmbient(Ambient):
         return self._moved(source, self._of_the_wall(value, window) if source == "wall" else value)
 
     def _of_an_alarm(self, source: str, then: Any, fresh: Any, window: Window) -> Any:
-        """The time left of an alarm: as recorded where it is the same alarm."""
+        """The time left of an alarm: the recorded time where the alarm is the same as in the parent."""
         if window.surplus(source) or not self._time.is_the_same(then, fresh):
             return fresh
         return then

@@ -34,7 +34,7 @@ class Fork(Protocol):
     put: Callable[[Record], None]
     """Notes something in the fork's own log."""
     can_begin: Callable[[int, Call], None]
-    """The resource that a call begins is answered from the recording, and can be begun later."""
+    """Notes that the resource which a call begins is answered from the recording, and can be begun later."""
 
     @property
     def session(self) -> Replayer:
@@ -42,16 +42,16 @@ class Fork(Protocol):
 
     @property
     def child(self) -> RecordingSession:
-        """Its own log."""
+        """The fork's own log."""
 
     def holds(self, crossing: TapedCall) -> None:
-        """Something recorded is about to be handed over: raises where it is no answer any more."""
+        """Check a recorded delivery that is about to be handed over: raises where it is no answer any more."""
 
     def answers(self, crossing: TapedCall) -> None:
-        """A recorded answer is handed over."""
+        """Note that a recorded answer is handed over."""
 
     def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
-        """A call that was to be answered from the recording goes on live."""
+        """Let a call go on live that was to be answered from the recording."""
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
         """The address and the body with which a call is really sent."""
@@ -112,7 +112,7 @@ class TapedCall(FrozenCall):
         return AnswerOrLive(self, self._tag, self.lane.owned)
 
     def can_begin(self) -> None:
-        """The resource that this call begins can be begun later."""
+        """Note that the resource which this call begins can be begun later."""
         self.taped.can_begin(self.event, self.asked)
 
     def go_live(self) -> None:
@@ -149,14 +149,14 @@ class TapedCall(FrozenCall):
         return schedule.now_us() if schedule.cut else then_us
 
     def dropped(self) -> None:
-        """The agent reads no further."""
+        """Note that the agent reads no further."""
         if self._spent:
             return
         super().dropped()
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if isinstance(outcome, Stream) and end is None and self.headed and self._next >= outcome.segments:
-            return  # the parent read as far and did not reach the end either: nothing differs
+            return  # as in the parent, which did not reach the end either
         before_its_head = self.form == "stream" and not self.headed
         if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
@@ -253,7 +253,7 @@ class AnswerOrLive:
 
     @property
     def _is_sudden(self) -> bool:
-        """Whether the recorded answer was never in any order."""
+        """Whether the recorded answer took no turn, so that it has no place in any order."""
         return self.call.form in ("value", "failure") and self.call.recorded.delivery is None
 
 
@@ -265,7 +265,7 @@ class _ReadScope:
     """The scope of one read of a stream, or of a call with a single answer.
 
     Args:
-        time: Told when it begins and ends.
+        time: The fork's time, which notes when the scope begins and ends.
         event: The call.
         inner: The scope of the call.
     """
@@ -342,12 +342,12 @@ class OwnCall(LiveCall):
         super().at_hand(outcome)
 
     def unmade(self) -> None:
-        """Note that it was not performed after all."""
+        """Note that the call was not performed after all."""
         self._fork.course.live -= 1
         super().unmade()
 
     def moment(self) -> int:
-        """As in the parent, before the cut."""
+        """The noted time of the outcome: before the cut, the parent's time."""
         compared = self._compared
         if compared is None or compared.ended_us is None or self._fork.schedule.cut:
             return super().moment()

@@ -45,8 +45,8 @@ class ForkCalls:
 
     Attributes:
         performing: The numbers of the fork's calls that went live, and of the agent's own code inside them.
-        retried: The calls among them that repeat a write in doubt; writes inside them are part of it.
-        goes_on: Performs a call that was cancelled in the parent, but not here.
+        retried: The calls among them that repeat a write in doubt; writes inside such a call are part of that write.
+        goes_on: Performs a call that was cancelled in the parent, but is not cancelled in the fork.
     """
 
     goes_on: Callable[[TapedCall, OwnCall], OwnCall | HandingTurn]
@@ -71,7 +71,7 @@ class ForkCalls:
         return self.session.child
 
     def answered(self, question: ForkQuestion, event: Event) -> Crossing:
-        """From the recording."""
+        """Answer a call from the recording."""
         lane, call = question.lane, question.call
         if call.observed:
             return self.own_code(question, event, event if not self.schedule.cut else None)
@@ -95,7 +95,7 @@ class ForkCalls:
         return crossing
 
     def own_code(self, question: ForkQuestion, place: Event | None, compared: Event | None = None) -> OwnCall:
-        """The agent's own code, which runs in any case."""
+        """Run the agent's own code, which runs in any case."""
         lane, number = question.lane, self.course.number(place, cut=self.schedule.cut)
         if place is not None:
             self.course.stands_at[number] = place.number
@@ -107,7 +107,7 @@ class ForkCalls:
         return OwnCall(self, lane, question.call, number, compared)
 
     def _comes_to(self, lane: Lane, place: Event) -> None:
-        """A lane makes a call that it made in the parent."""
+        """Note that a lane makes a call that it made in the parent."""
         if self.time.by_time:
             self.time.comes_to(place.issued_us, self.session.ambience.unread_ns(lane.path))
 
@@ -117,7 +117,7 @@ class ForkCalls:
         return replace(like, number=-2 - self.course.top, outcome=None, delivery=None, answer=None)
 
     def given(self, question: ForkQuestion, outcome: Outcome, body: bytes, why: str) -> Crossing:
-        """An answer that is not the parent's recorded answer to this call."""
+        """Give an answer that is not the parent's recorded answer to this call."""
         self.course.say(self.course.top + 1, question.call, "frozen", why)
         event = replace(self.unanswered(question), outcome=outcome)
         self.session.changed[event.number] = ChangedOutcome(outcome, body)
@@ -135,7 +135,7 @@ class ForkCalls:
             raise self.session.gate.halted or Halt(error.message) from None
 
     def handed(self, question: ForkQuestion, value: Value | None) -> GivenCall | OwnCall:
-        """Answer with the change's value, or else with the standard input that it gives to the process."""
+        """Answer with the change's value, or else with the standard input that the change gives to the process."""
         lane, call, place = question.lane, question.call, question.place
         number = self.course.number()
         self.time.sets_out(number, place.number if place is not None else None, transport=False)
@@ -157,7 +157,7 @@ class ForkCalls:
         return OwnCall(self, question.lane, question.call, number)
 
     def performed(self, question: ForkQuestion, standing: WriteStanding | None = None) -> Crossing:
-        """By the world; a write once it is claimed."""
+        """Perform a call in the world; a write only after it is claimed."""
         lane, call, write, found = question
         self._require_keys(lane, call)
         place = question.place
@@ -193,7 +193,7 @@ class ForkCalls:
             self.child.writes.issued[number] = question.write
         self.session.settle(lane)
         self.child.issued(lane, call, number, **known)
-        if not is_plumbing(call):  # which is no call of its lane
+        if not is_plumbing(call):  # plumbing is no call of its lane
             self.session.ambience.moved(lane.path, lane.position, place, again=self.schedule.cut)
 
     def refusal(self, lane: Lane, call: Call, model: bool) -> str:
@@ -227,7 +227,7 @@ class ForkCalls:
             raise self.session.faults.unreadable(error) from error
 
     def _goes_out(self, call: Call, number: int, standing: WriteStanding | None) -> None:
-        """A request goes out to the world; ``standing``: how the write stood that it makes again."""
+        """Note that a request goes out to the world. ``standing``: the earlier state of a write that it makes again."""
         self.performing.add(number)
         if standing is not None:
             self.retried.add(number)
@@ -246,7 +246,7 @@ class ForkCalls:
             raise self.stops.stopped(lane, call, error, error.message)
 
     def holds(self, crossing: TapedCall) -> None:
-        """A recorded delivery is about to be handed over: after the cut it must still be the answer. Raises."""
+        """Stop the fork after the cut at a delivery that is about to be handed over, and is no answer any more."""
         then = began_by(crossing.recorded)
         if then is None:
             return
@@ -260,26 +260,26 @@ class ForkCalls:
             raise self.stops.ends(crossing.event, asked, error, error.message)
 
     def answers(self, crossing: TapedCall) -> None:
-        """A recorded answer is handed over. The recorded calls inside it are unknown in the fork, and a note says so.
-        In the prefix, the branching event is enough to show this."""
+        """Note that a recorded answer is handed over. The recorded calls inside it are unknown in the fork, and a note
+        says so. In the prefix, the branching event is enough to show this."""
         event = crossing.recorded
         self.session.answered(event.number, crossing.event)
         if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
             self.child.put(EvidenceNoted(crossing.event, ANSWERED, True))
 
     def _held_something(self, event: Event) -> bool:
-        """Whether there are calls inside a recorded one, or may have been."""
-        if event.number < 0:  # an answer from elsewhere
+        """Whether a recorded call has calls inside it, or may have had some."""
+        if event.number < 0:  # not an answer of the parent's recording
             return not is_transport(event.call)
         return is_whole(self.session.run, event) or event.number in self._holders
 
     @cached_property
     def _holders(self) -> frozenset[int | None]:
-        """Numbers of the recorded calls that hold others. Reads every event, once."""
+        """Numbers of the recorded calls with calls inside them. Reads every event, once."""
         return frozenset(event.parent for event in self.session.recording.events())
 
     def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
-        """A call that was to be answered from the recording goes live after all, and keeps its number."""
+        """Let a call go live that was to be answered from the recording; it keeps its number."""
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)
         with self.session.lock:

@@ -32,7 +32,7 @@ class Code:
 
 @contextmanager
 def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch: str = "") -> Iterator[Code]:
-    """The code of one fork; a worktree exists for the length of the block.
+    """The code of one fork; a worktree exists as long as the block runs.
 
     Args:
         run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.
@@ -64,7 +64,7 @@ def require_code(run: Run, plan: Plan, start: Start) -> None:
 
 
 def require_code_here(run: Run, plan: Plan) -> None:
-    """A function of this process is the code that this process has imported.
+    """Require that a fork by a function of this process can run the code that this process has imported.
 
     Raises:
         ForkError: The plan, or the parent, wants the code of a revision; or the parent is a request of a server.

@@ -23,7 +23,7 @@ class Answer:
     why: str
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data."""
+        """The answer as JSON-able data."""
         return {"event": self.event, "name": self.name, "how": self.how, "why": self.why}
 
 
@@ -32,9 +32,9 @@ class ForkCourse:
     """The course of a fork so far."""
 
     top: int = -1
-    """The highest number so far."""
+    """The highest number of an event so far."""
     branching: int = -1
-    """Number of the branching event; below 0 until it was made."""
+    """The fork's number of the branching event; below 0 until that call was made."""
     stands_at: dict[int, int] = field(default_factory=dict)
     """The parent's event that the agent's own code has reached, by the number of the fork's event."""
     frozen: int = 0
@@ -53,8 +53,8 @@ class ForkCourse:
         self.answers.append(Answer(event, call.name, how, why))
 
     def number(self, event: Event | None = None, *, cut: bool = True) -> int:
-        """The number of a call in the fork: the parent's own up to the branching event, the next one after it.
-        ``event`` is its counterpart in the parent, if any; ``cut`` says whether it lies behind the cut."""
+        """The number of a call in the fork: up to the branching event the parent's number, after it the next free one.
+        ``event`` is the call's counterpart in the parent, if any; ``cut`` says whether the call lies behind the cut."""
         kept = event is not None and (not cut or event.number == self.branching > self.top)
         number = event.number if event is not None and kept else self.top + 1
         self.top = max(self.top, number)

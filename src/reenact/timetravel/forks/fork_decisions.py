@@ -66,8 +66,8 @@ class ForkDecisions:
         return self._taken(question._replace(found=LadderResult(event, event, "the branching event")))
 
     def exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
-        """Telemetry: before the cut its recorded answer. Behind the cut it is sent to the world if that is allowed or
-        the run is resumed; else the exporter is told that it succeeded."""
+        """Decide a telemetry request. Before the cut it gets its recorded answer. Behind the cut it is sent to the
+        world if that is allowed or the run is resumed; else the exporter is told that it succeeded."""
         exports, question = self._session.exports, ForkQuestion(lane, call, "")
         if self._schedule.cut:
             exports.made += 1
@@ -84,7 +84,7 @@ class ForkDecisions:
         return exports.taken(call, endpoint)
 
     def _found(self, question: ForkQuestion) -> ForkQuestion:
-        """A call after the cut, with the recorded answer that fits."""
+        """A call after the cut as a question, with the recorded answer that fits."""
         session, calls, lane, call = self._session, self._calls, question.lane, question.call
         asked = session.redactor.call(calls.counterparts.as_then(call))
         session.renamed(lane, asked)
@@ -93,7 +93,7 @@ class ForkDecisions:
         return question._replace(found=found)
 
     def _freely(self, question: ForkQuestion) -> Crossing:
-        """Any call after the cut."""
+        """Decide any call after the cut."""
         lane, call, _, found = question
         if found.answer is not None:
             self._ladder.used(lane.path, found.answer)
@@ -113,7 +113,7 @@ class ForkDecisions:
         if event is not None and event.number in self._plan.answered:
             self._course.say(event.number, call, "frozen", "its answer is the change")
             return calls.answered(question, self._session.with_change(event))
-        if arrives(call):  # the request of a server; its client waits for the answer
+        if arrives(call):  # a server's request, whose client waits for the answer
             known = event if call.name != GONE else None
             asked = calls.unanswered(question) if known is None else self._session.as_asked(known)
             return calls.answered(question, asked)

@@ -1,4 +1,4 @@
-"""Feature flags that a fork sets: whether it can, and the provider's new answer."""
+"""Feature flags that a fork sets: whether it can set them, and the provider's new answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_flags(recording: Recording, plan: Plan) -> None:
 
 
 def _never(recording: Recording, plan: Plan, asked: Mapping[str, int]) -> ForkError:
-    """Nothing would change: the flags are not evaluated any more, or never."""
+    """The error for flags that would change nothing: they are evaluated only before the branching event, or never."""
     run, name = tail(recording.run.id), next(iter(plan.flags))
     first = asked.get(name)
     words = f"run {run} evaluates no flag {name} from event {plan.at} on"

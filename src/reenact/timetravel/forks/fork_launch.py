@@ -86,13 +86,13 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     left = run_process(ProcessToStart("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
     text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
-    if preamble_of(run) and report.events:  # the status of a request's process is not the request's
+    if preamble_of(run) and report.events:  # a server's process has another status than its request
         report = replace(report, remarks=(*report.remarks, *_answered(url, child)))
     else:
         kept = keep_status(url, child, left.status)
         if not report.events and kept.error.startswith(KeyboardInterrupt.__name__):
             with open_store(url) as store:
-                store.delete(child)  # it is empty, and @ would name it
+                store.delete(child)  # the fork is empty, and @ would name it
             raise KeyboardInterrupt
         report = replace(report, status=kept.status.value)
     report = replace(report, parts="" if plan.resume or not report.events else _parts(url, run.id, child))
@@ -155,7 +155,7 @@ def keep_status(url: str, child: str, status: int) -> Run:
 
 
 def keep_status_in(store: Store, child: str, status: int) -> Run:
-    """The same, in a store that is open."""
+    """Keep the exit status of a process in its run, in a store that is open; see ``keep_status``."""
     run = store.run(child)
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
         return run

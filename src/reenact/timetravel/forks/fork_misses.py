@@ -18,7 +18,7 @@ class ForkMisses:
     """Decides about calls that the recording cannot or must not answer."""
 
     revives = True
-    """Whether calls that were cancelled in the parent, and are not here, may be made."""
+    """Whether calls may be made that were cancelled in the parent, but are not cancelled in the fork."""
     from_the_start = False
     """Whether the first call, whichever it is, lies behind the cut."""
     needs_flags = True
@@ -42,7 +42,7 @@ class ForkMisses:
 
     def _made_before(self, calls: ForkCalls, question: ForkQuestion, standing: WriteStanding | None) -> Crossing | None:
         """The result of a write that a run of this lineage has made; None: it may be made. A write in doubt stops the
-        fork, unless the plan has a word on it."""
+        fork, unless the plan has the user's word on it."""
         if standing is None or standing.undone:
             return None
         plan, (lane, call, write, found) = calls.plan, question
@@ -67,7 +67,7 @@ class ForkMisses:
         return event.outcome is None or (event.is_open and (calls.plan.resume or calls.plan.live != "none"))
 
     def ends(self, calls: ForkCalls) -> bool:
-        """End the fork when everything waits for a delivery that will never come; False: it ends as any fork."""
+        """End the fork when everything waits for a delivery that will never come; False: it ends like any fork."""
         return False
 
 

@@ -86,8 +86,8 @@ def policy_of(parent: Run) -> Policy:
 
 
 def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
-    """The new values in states, as far as they are known when the fork begins; its end has all of them. So a fork that
-    is killed keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
+    """The new values in states, as far as known when the fork begins; the end of its log has all of them. So a fork
+    that is killed keeps its change, and is resumed with it. Up to the branching event, numbers are the parent's."""
     before = parent.environment.get("restated") or {}
     kept = {number: changes for number, changes in before.items() if int(number) <= plan.at}
     return {**kept, str(plan.at): {**kept.get(str(plan.at), {}), **plan.state}} if plan.state else kept

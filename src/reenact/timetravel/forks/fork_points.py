@@ -1,4 +1,4 @@
-"""The events at which a run can branch: all calls that its own code makes again when it runs again."""
+"""The events at which a run can branch: all calls that the run's own code makes again when it is executed again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bo
 
     Args:
         recording: The parent.
-        tape: Which of its calls have been made.
+        tape: The parent's recorded calls, and which of them have been made.
         path: The lane. A lane that the parent does not have comes after all calls before the branching event.
         at: Number of the branching event.
     """

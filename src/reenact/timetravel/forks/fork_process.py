@@ -46,7 +46,7 @@ class ForkRole:
         self.instructions = instructions
 
     def isolation(self) -> Isolation | None:
-        """A fork may go live, and then needs the network and the real files; None: as a replay is kept."""
+        """The isolation of the process. To go live, a fork needs the network and the real files; None: as a replay."""
         return Isolation()
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
@@ -71,7 +71,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     """A process that forks one run, from its boot to its exit.
 
     Args:
-        instructions: Those of a ``ReplayingProcess``, and ``plan`` and ``child`` (the id of the new run).
+        instructions: The instructions of a ``ReplayingProcess``, with ``plan`` and ``child`` (the id of the new run).
         role: The role of this process.
     """
 
@@ -92,14 +92,13 @@ class ForkingProcess(replaying.ReplayingProcess):
         return super()._isolate() if isolation is None else isolation
 
     def _reaches(self) -> Reaches | None:
-        """The files are the world's, unless the fork is isolated from them."""
+        """The real files, unless the fork is isolated from them."""
         return super()._reaches() if self._role.isolation() is None else None
 
     def _open(self) -> ForkSession:
         tree = self._tree
         session = open_session(self.recording, self.options, self.plan, self._role.misses(self._store, tree), tree)
-        # Code in a scratch folder keeps the source lines of the parent's calls; a project that was moved is the place
-        # of the fork.
+        # A call in a scratch folder gets its source line in the parent's folder; one in a moved project keeps its own.
         if tree is not None and tree.commit:
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
         return session
@@ -123,12 +122,13 @@ class ForkingProcess(replaying.ReplayingProcess):
 
     @property
     def _owns_streams(self) -> bool:
-        """Whether all output of the process is the run's, as for a program; for an entry point, its lanes'."""
+        """Whether all output of the process belongs to the run, as for a program. For an entry point, only its lanes'
+        output does."""
         return self.recording.run.entry.kind == "command"
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The entry point runs: the output of its lanes is noted, unless all output is."""
+        """Note the output of the lanes from now on, because the entry point runs; unless all output is noted."""
         with nullcontext() if self._owns_streams else super().entered():
             yield
 

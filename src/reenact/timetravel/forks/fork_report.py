@@ -39,7 +39,7 @@ class ForkReport:
         divergence: The divergence in the prefix, as data; None without one.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether the fork stopped at a write that may have happened already.
-        doubted: That write: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
+        doubted: The write in doubt: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged or a change found no place (or the resumed run failed again), 3 a write
             in doubt, 5 a refused call.
         change: The change, in words; empty for a resumption.
@@ -159,11 +159,11 @@ def _diverged(plan: Plan, *, reached: bool) -> str:
 
 
 def _unasked(plan: Plan, course: ForkCourse) -> Iterator[str]:
-    """An allowed name that is never called is usually a misspelled name."""
+    """Remarks on allowed names that were never called: such a name is usually misspelled."""
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if not meant((name,), *called):
-            from difflib import get_close_matches  # late: few names are misspelled
+            from difflib import get_close_matches  # imported late: few names are misspelled
 
             near = get_close_matches(name, called, 1)
             perhaps = f"; did you mean {near[0]}?" if near else ""

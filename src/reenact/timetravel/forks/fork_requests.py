@@ -1,4 +1,4 @@
-"""Model requests that a fork rewrites: whether it can, and the request that it sends."""
+"""Model requests that a fork rewrites: whether it can rewrite a request, and the request that it sends."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The order of a fork: the parent's order as far as it reaches. A live call takes the place of the recorded call that
 it stands for.
 
-Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
-that is performed takes the place of the recorded call that it stands for, and the gate waits for it there. A delivery
-that the recording does not have comes when it is ready. Time is virtual: it passes at the world's speed while a call is
-under way, and jumps to the next timer otherwise. A timer whose wait is longer or shorter than recorded fires by time,
-and from then on the fork has a time of its own. Every turn gets a number of the fork's own.
+Up to the cut the order is that of a replay. After the cut, the parent's order still says which of several answers comes
+first, and the gate waits for a live call at the place that the call takes. A delivery that the recording does not have
+comes when it is ready. Time is virtual: it passes at the world's speed while a call is under way, and jumps to the next
+timer when none is. A timer whose wait is longer or shorter than recorded fires by time, and from then on the fork has
+a time of its own. Every turn gets a number of the fork's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may still lead to its next delivery."""
 
 LEFT_OUT = "a signal that came while a call was at work is left out: the call is made again"
-"""The remark on a signal that has lost its call."""
+"""The remark on a signal whose call is made again."""
 NOT_AGAIN = "a signal that came where the run broke off is not sent again"
 """The remark on the signal of an interruption, in a resumption: the user who interrupted the run resumes it now."""
 
@@ -41,8 +41,8 @@ class ForkSchedule(RecordedSchedule):
     """Hands deliveries out in the parent's order as far as it reaches.
 
     Args:
-        lane_seen: Told the path of each lane that a tag names.
-        clock, worked_us: As for a ``ForkTime``.
+        lane_seen: Called with the path of each lane that a tag names.
+        clock, worked_us: Arguments of the ``ForkTime``.
         parts: The arguments of a ``RecordedSchedule``.
     """
 
@@ -61,13 +61,13 @@ class ForkSchedule(RecordedSchedule):
         self.unanswered: dict[Tag, Any] = {}
         """Calls that wait although the recording has no answer for them, by their tags, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
-        """Has the oldest of them performed that may be; False: none may."""
+        """Has the oldest waiting call performed that may be performed; False if none may."""
         self.revivable: Callable[[], bool] = lambda: False
-        """Whether a call may be performed."""
+        """Whether any waiting call may be performed."""
         self.give_up: Callable[[], bool] = lambda: False
-        """Stops the fork at the oldest of them, whose outcome is unknown; False if no call waits."""
+        """Stops the fork at the oldest waiting call, whose outcome is unknown; False if no call waits."""
         self.open_ended = False
-        """Whether the cut is the end of the parent's order, if no call comes to it before."""
+        """Whether the cut comes at the latest at the end of the parent's order."""
         self.reached_end: Callable[[], object] = lambda: None
         self._ahead_us = 0
         self.count = 0
@@ -85,7 +85,7 @@ class ForkSchedule(RecordedSchedule):
         return self.time.cut
 
     def timer_set(self, tag: Tag, times: TimerSpan) -> None:
-        """It is due by the fork's time."""
+        """Note that a timer was set, which is due by the fork's time."""
         with self.gate.lock:
             self.time.sets(tag, times)
 
@@ -103,7 +103,7 @@ class ForkSchedule(RecordedSchedule):
         self.order.at_us = max(self.order.at_us, due_us or 0)
         place, head = self._place(tag), self.order.head
         times, whose = self.time.passes(tag, place), None
-        if tag.lane == ALARM:  # it sends a signal, which gets the number
+        if tag.lane == ALARM:  # the alarm's signal gets a number, the alarm itself none
             return -1
         number = self._number_next
         if head is not None and head.tag == place:
@@ -190,7 +190,7 @@ class ForkSchedule(RecordedSchedule):
         return self._beside_a_handler(at) if at.held else self._behind_the_cut(at)
 
     def _beside_a_handler(self, at: Standstill) -> Waiter | PendingChange | None:
-        """A handler runs in a wait, which does not end until that has returned: let another waiter go."""
+        """Let another waiter go while a handler runs in a wait, which does not end until the handler has returned."""
         head, others = self.order.head, {tag: each for tag, each in at.waiting.items() if tag not in at.held}
         beside = at._replace(waiting=others)
         if head is None or all(self._place(tag) != head.tag for tag in at.held if tag in at.waiting):
@@ -219,13 +219,13 @@ class ForkSchedule(RecordedSchedule):
         return PendingChange(self._leaves, (head,)) if skip else found
 
     def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next place, unless something goes before it, or it has lost that place."""
+        """The waiter of the next place, unless another waiter goes before it, or it has lost that place."""
         comes = self.time.comes(waiter, waiter.tag, head.at_us)
         before = self.time.sooner(waiter.tag, comes, at.held)
         if before is not None:
             return self._in_time(before, at, placed=False)
         if waiter.alive is not None and not waiter.alive():
-            return waiter  # it takes no number
+            return waiter  # a dead waiter takes no number
         if self._is_put_off(waiter, head):
             return PendingChange(self._leaves_put_off, (head,))
         if self.time.is_unsure(waiter.tag, comes, at.held):
@@ -256,11 +256,11 @@ class ForkSchedule(RecordedSchedule):
             return self._in_time(before, at, placed=False)
         if self.time.is_unsure(alarm.tag, comes, at.held):
             return PendingChange(self.time.remark, (UNSURE,))
-        own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # its answer does not wait for the alarm
+        own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # own answers do not wait for the alarm
         return next(own, None) or self._due(at) if self.alarms.is_yet_to_come() else None
 
     def signal_due(self, waited_us: int) -> bool:
-        """As in a replay; behind the cut only a signal at its place."""
+        """Whether the watch sends a signal, as in a replay; behind the cut only a signal at its place."""
         head = self.order.head
         if self.cut and head is not None and head.tag.kind == "i":
             ahead = self.alarms.is_the_alarms(head) and self.alarms.is_yet_to_come()
@@ -318,14 +318,14 @@ class ForkSchedule(RecordedSchedule):
         if not at.settled and not self._given_up:
             return None, False
         asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        if head.tag.kind == "e" and head.tag.number in asked:  # its answer may depend on one of ours
+        if head.tag.kind == "e" and head.tag.number in asked:  # the answer may depend on one that we hold
             said = self._without_place(head, at) if self.time.listening() else None
             return said or self._due(at), False
         beyond = self._without_place(head, at)
         if beyond is not None:
             return beyond, False
         if (asked or self.time.sleeps_in_the_world(at.waiting)) and not self._out_of_patience():
-            return self._due(at), False  # its answer may lead to the next delivery
+            return self._due(at), False  # an answer of the world may lead to the next delivery
         return None, True
 
     def _out_of_patience(self) -> bool:
@@ -354,13 +354,13 @@ class ForkSchedule(RecordedSchedule):
         return self._due(at) if real else self._timer_goes(others, at)
 
     def _due(self, at: Standstill) -> Waiter | None:
-        """While the world answers, time passes at its speed: a timer whose moment has come."""
+        """A timer whose moment has come. While the world answers, time passes at the world's speed."""
         now_us = self.time.real_now_us() if self.time.ticking else self.order.at_us
         timers = [w for w in at.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
         return self._first(timers, at)
 
     def stalled(self, waited_us: int) -> None:
-        """No strand runs: the end, unless the world has yet to answer."""
+        """End the fork because no strand runs, unless the world has yet to answer."""
         if self._may_yet_come(waited_us):
             self.gate.pump()
         else:
@@ -384,22 +384,22 @@ class ForkSchedule(RecordedSchedule):
         return super()._first(self.alarms.within_reach(timers, at.blocked_us), at)
 
     def signals_later(self, number: int) -> bool:
-        """As in a replay; behind the cut, without signals that have lost their place."""
+        """Whether a recorded signal of that number is yet to come; behind the cut it must not have lost its place."""
         with self.gate.lock:
             return self.alarms.come_later(number) if self.cut else super().signals_later(number)
 
     def meets(self, lane: Lane) -> None:
-        """Behind the cut signals come by their own time."""
+        """Have a signal come that is recorded at the lane's place. Behind the cut signals come by their own time."""
         if not self.cut:
             super().meets(lane)
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
-        """As in a replay; a handler does not wait long for others that run."""
+        """Whether a delivery may go while a strand still runs, as in a replay; a handler does not wait long for it."""
         if any(map(is_own_signal, self.gate.waiting)) and waited_us > UNPROVEN_US:
             return True
         return super().overdue(waited_us, worked_us)
 
     def silent(self, waited_us: int) -> None:
-        """The same where a strand blocks in something of its own."""
+        """End the fork because a strand blocks unseen, unless the world has yet to answer."""
         if not self._may_yet_come(waited_us):
             super().silent(waited_us)

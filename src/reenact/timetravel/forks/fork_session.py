@@ -53,7 +53,7 @@ from reenact.timetravel.forks.plan import Plan, moment_us
 from reenact.timetravel.forks.stops import ForkStops
 
 _MOST: Final = 10_000
-"""The most reads that are held for a strand without a call. After them it keeps its function's name."""
+"""The most reads that are held for a strand without a call. After these the strand keeps its function's name."""
 
 
 def _worked_us() -> int:
@@ -86,7 +86,7 @@ class ForkSession(ReplaySession):
     from_the_start = False
     needs_flags = True
     silent = False
-    """Whether nothing more is noted: the recorded process had ended here."""
+    """Whether nothing more is noted, because the recorded process had ended at this place."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan = replace(plan, at=fork_point_at(recording, plan.at))
@@ -140,7 +140,7 @@ class ForkSession(ReplaySession):
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
-        """Before the cut the recorded call; after it the answer that applies, or the world."""
+        """Decide a call: before the cut it gets its recorded answer, after the cut the answer that applies."""
         if self.from_the_start and not (self.schedule.cut or self.closed):
             with self.lock:
                 self.cut()
@@ -162,8 +162,8 @@ class ForkSession(ReplaySession):
             return self.decider.decide(lane, call)
 
     def strictly(self, lane: Lane, call: Call) -> Event | None:
-        """The recorded call by the ladder of a replay. Without one, its divergence; or None where this lane is past the
-        prefix: other code, or another input, makes other calls from the branching event on."""
+        """The recorded call that a replay would find. Without one, raises a divergence, or returns None if this lane is
+        past the prefix: other code, or another input, makes other calls from the branching event on."""
         found = self._matcher.identical(lane.path, call)
         assert not isinstance(found, Own)  # an imported run has no place to branch at
         if found is None:
@@ -171,7 +171,7 @@ class ForkSession(ReplaySession):
             other = self.renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
                 rest = self.tape.lane(lane.path).rest() if self._adds_on else ()
-                at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # how it failed
+                at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # error output
                 if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 self.stops.keep(lane, cleaned)
@@ -182,13 +182,13 @@ class ForkSession(ReplaySession):
         return found.event
 
     def cut(self) -> None:
-        """The prefix is over: from here on the fork goes on with its change."""
+        """End the prefix: from here on the fork goes on with its change."""
         self.schedule.time.cut = self.course.reached = True
         if self.plan.resume:
             self.schedule.time.goes_real()
         self.schedule.alarms.arms()
         moment = moment_us(self.plan.at_time) if self.plan.at_time else CLOCK.wall_us() if self.plan.resume else None
-        goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # moved before already
+        goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # was moved before
         if moment is not None and not goes_on:
             self.ambience.move_to(moment)
             self.child.put(EvidenceNoted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
@@ -225,15 +225,15 @@ class ForkSession(ReplaySession):
         return self.child.persist()
 
     def child_began(self, lane: str) -> None:
-        """A run inside the fork begins: the fork's own log counts it."""
+        """Note that a run inside the fork begins: the fork's own log counts it."""
         self.child.child_began(lane)
 
     def child_ended(self, lane: str) -> Totals:
-        """The sums of a child run."""
+        """Note that a run inside the fork has ended, and return its sums."""
         return self.child.child_ended(lane)
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """The agent's notes are the fork's own."""
+        """Keep a note of the agent in the fork's own log."""
         if key == DIFFERS:
             self.course.remarks.append(f"the live server is another one: {value}")
         elif key.startswith((FILE, LOOK)):
@@ -276,7 +276,7 @@ class ForkSession(ReplaySession):
             self.child.printed(stream, data)
 
     def fault(self, error: Exception) -> bool:
-        """A seam failed. If it could not perform a call, the fork's own replay waits at that call."""
+        """Note that a seam failed. If the seam could not perform a call, the fork's own replay waits at that call."""
         if isinstance(error, (ForkError, UnreplayableRun)) and self.schedule.cut:
             self.stops.waiting()
         return super().fault(error)
@@ -307,16 +307,16 @@ class ForkSession(ReplaySession):
             yield (None, 0, changed.body)
 
     def read_past(self, event: Event) -> object:
-        """An exporter that reads more of its answer than before gets the end."""
+        """Give the end to an exporter that reads more of its answer than before."""
         return End(EndKind.EOF) if is_plumbing(event.call) else super().read_past(event)
 
     def read_less(self, event: Event) -> None:
-        """After the cut, a stream may be read less far than in the parent."""
+        """Allow a stream to be read less far than in the parent, after the cut."""
         if not self.schedule.cut:
             super().read_less(event)
 
     def as_asked(self, event: Event) -> Event:
-        """The request that a server gets: the recorded one, or one with another body."""
+        """The request that a server gets: the recorded request, or one with another body."""
         changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.answered)
         return self.with_change(event) if changes else event
 
@@ -327,7 +327,7 @@ class ForkSession(ReplaySession):
         return replace(event, outcome=outcome.outcome)
 
     def _stands_for(self, delivery: Delivery) -> bool:
-        """After the cut also the answers of telemetry: no strand waits for them there."""
+        """Whether a recorded delivery is passed over, as no strand waits for it: after the cut also telemetry's."""
         tag = delivery.tag
         if self.schedule.cut and tag.kind == "e" and is_plumbing(self.recording.event(tag.number).call):
             return tag.number not in self.schedule.plumbing

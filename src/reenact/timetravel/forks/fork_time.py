@@ -43,8 +43,8 @@ class Flight:
 
     Attributes:
         stands_for: The recorded event in whose place it is delivered.
-        virtual_us, real_us: When it set out.
-        over: Whether it has come to its end.
+        virtual_us, real_us: The moment at which it began, in virtual and in real time.
+        over: Whether it has ended.
         listens: Whether it waits for messages that a server sends by itself; it may never get one.
         rests: Whether the agent does not read it at present: it delivers nothing until the agent reads again.
         works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but it sleeps in the
@@ -64,10 +64,10 @@ class ForkTime:
     """Knows the time in a fork, and the calls that the world has yet to answer.
 
     Args:
-        gate: Where the fork's strands wait.
-        order: How far the fork has come in its parent's order, and when that was.
+        gate: The gate at which the fork's strands wait.
+        order: The parent's order, how far the fork has come in it, and when that was.
         clock: Our own clock.
-        worked_us: For how long this process has worked, in microseconds of its processors.
+        worked_us: Gives the working time of this process, in microseconds of its processors.
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, clock: Clock, worked_us: Callable[[], int]) -> None:
@@ -81,7 +81,7 @@ class ForkTime:
         self.flights: dict[int, Flight] = {}
         """Live transports under way, by their number in the fork."""
         self.places: dict[int, int] = {}
-        """Parent's events in whose place the fork's own are delivered, by the number of the own."""
+        """The parent's events in whose place the fork's own events are delivered, by the number in the fork."""
         self.cut = False
         self.by_time = False
         """Whether a timer with a changed deadline comes by time; else all timers keep the parent's order."""
@@ -89,7 +89,7 @@ class ForkTime:
         """Whether anything is different yet: the change has been made, or a call has gone live. While a fork repeats
         its parent, a late delivery was late in the parent too."""
         self.tell: Callable[[str], object] = lambda remark: None
-        """Told once of each thing that should be known of the order and the times of the fork."""
+        """Called once with each remark on the order and the times of the fork."""
         self.remarked: set[str] = set()
         self.due = DueMoments()
         self.progress = ElapsedTime(order.again)
@@ -137,8 +137,8 @@ class ForkTime:
                 self.flights[event].over = True
 
     def lost(self, event: int) -> None:
-        """No strand waits for it any more."""
-        if event in self.flights:  # for most it is over, and a finaliser asks in the middle of anything, under any lock
+        """Note that no strand waits for a call any more."""
+        if event in self.flights:  # most are over; so a finaliser, which may run under any lock, seldom takes this one
             with self._gate.lock:
                 self.flights.pop(event, None)
 
@@ -185,12 +185,12 @@ class ForkTime:
         return self.progress.departed
 
     def departs(self) -> None:
-        """It leaves them here."""
+        """Note that the fork leaves its parent's times here."""
         self.progress.departed = True
         self._queues = None  # from now on the moments of parts, and of waiters that can go already, matter
 
     def remark(self, remark: str) -> None:
-        """Have something be known of the fork, once."""
+        """Make a remark on the fork, once."""
         if remark not in self.remarked:
             self.remarked.add(remark)
             self.tell(remark)
@@ -203,7 +203,7 @@ class ForkTime:
         """The code makes a call that it made at ``issued_us`` of the parent.
 
         Args:
-            issued_us: When it was made there.
+            issued_us: The moment at which the parent made it.
             unread_ns: The next recorded reading of a clock that only measures, which this lane has not made yet; None:
                 nothing.
         """
@@ -213,15 +213,15 @@ class ForkTime:
             if unread_ns is None or unread_ns > issued_us * 1000:
                 self._works_until(issued_us * 1000)
             elif not self.departed and self.progress.is_far(issued_us):
-                self.departs()  # it read the clock more often in the parent
+                self.departs()  # the lane read the clock more often in the parent
 
     def sets_at(self, then_ns: int | None) -> int:
-        """The code sets a timer or alarm, as the parent did at ``then_ns``, if it did. Returns when, in nanoseconds."""
+        """The code sets a timer or alarm; the parent did at ``then_ns`` (None: not). Returns when, in nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
                 head = self._order.head
                 if then_ns is None and head is not None and not (head.proven or self.departed):
-                    then_ns = head.at_us * 1000  # the code of the parent was still at work when that came
+                    then_ns = head.at_us * 1000  # the parent's code was still at work when this delivery came
                 self._works_until(then_ns)
             self.set_us = self.known_us()
             if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
@@ -255,7 +255,7 @@ class ForkTime:
             return None
         with self._gate.lock:
             progress, head = self.progress, self._order.head
-            if not self.departed and step_ns:  # the code works longer than it did
+            if not self.departed and step_ns:  # the code works longer than in the parent
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
                 if late or self._busy_ns() > LATE_US * 1000:
                     self.departs()
@@ -274,8 +274,8 @@ class ForkTime:
             return shown_ns
 
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
-        """Whether an alarm has the same time left, in seconds, as in the parent, as exactly as the code's progress is
-        known. While nothing is different yet, the progress is the same."""
+        """Whether an alarm has the same time left as in the parent, in seconds, within the accuracy to which the code's
+        progress is known. While nothing is different yet, the progress is the same."""
         if not self.differs and self.real_since_us is None:
             return True
         with self._gate.lock:
@@ -284,7 +284,7 @@ class ForkTime:
         return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
 
     def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
-        """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
+        """Note that a call gets the answer of ``event``, issued at ``issued_us`` and answered at ``came_us``."""
         if not self.by_time:
             return
         with self._gate.lock:
@@ -305,7 +305,7 @@ class ForkTime:
             return timer.due_us if timer is not None else None
         return self.due.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
-    # --- who waits ---------------------------------------------------------------------------------------------
+    # --- waiters -----------------------------------------------------------------------------------------------
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
         """Take in a waiter that begins to wait."""
@@ -329,12 +329,12 @@ class ForkTime:
         return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
     def then_us(self, place: Tag | None) -> int | None:
-        """When something was handed out in the parent; None if it was not, or if the moment was not needed so far."""
+        """When the parent handed out a delivery; None if it did not, or if the moment was not needed so far."""
         number = self._order.number_of(place) if self.departed and place is not None else None
         return self.progress.moments.of(number)[0] if number is not None else None
 
     def sooner(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> Waiter | None:
-        """The waiter that goes before the next one in the order, where time says so."""
+        """The waiter that goes before the next one in the order because its moment is earlier; None without one."""
         if comes is None or not self.goes_by_time:
             return None
         return self.by_arrival().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
@@ -350,7 +350,7 @@ class ForkTime:
         """Have the time pass until a delivery. (Its place may be the next one, an earlier one or a later one.)
 
         Returns:
-            When a timer was set, and for when; None for any other delivery."""
+            The moments at which a timer was set and is due; None for any other delivery."""
         flight = self.flights.get(tag.number) if tag.lane == OWN else None
         if flight is not None or self.real_since_us is not None:
             self._order.at_us = self.real_now_us()
@@ -358,7 +358,7 @@ class ForkTime:
             del self.flights[tag.number]
         timer = self.due.over(tag)
         self.progress.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
-        if self.by_time:  # the query of the processor's time is the only other cost of a recorded answer
+        if self.by_time:  # else not measured, because the query costs more than all the rest
             self._worked_before_us = self.worked_us()
         return timer
 

@@ -45,7 +45,7 @@ def check_input(recording: Recording, plan: Plan, entry: str) -> None:
         entry: A function that is called in place of the recorded program; empty without one.
 
     Raises:
-        ForkError: It cannot; the message names another way to change the question.
+        ForkError: The run cannot be given another input; the message names another way to change the question.
     """
     if plan.input is None:
         return

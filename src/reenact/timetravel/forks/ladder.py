@@ -27,9 +27,9 @@ class LadderResult:
 
     Attributes:
         answer: The recorded call that answers; None without one.
-        place: The recorded call whose place in the order it takes: the answer itself, or the call that the lane made at
-            this point with another request. The other call keeps its answer, because this call may have been inserted
-            before it.
+        place: The recorded call whose place in the order this call takes: the answer itself, or the call that the lane
+            made at this point with another request. The other call keeps its answer, because this call may have been
+            inserted before it.
         why: The reason, in words, for the report.
     """
 
@@ -49,7 +49,7 @@ class ForkQuestion(NamedTuple):
 
     @property
     def place(self) -> Event | None:
-        """The recorded call whose place it takes."""
+        """The recorded call whose place in the order this call takes."""
         return self.found.answer or self.found.place
 
 
@@ -74,18 +74,18 @@ class Ladder:
         self._index: defaultdict[tuple[str, ...], dict[int, Event]] | None = None
 
     def used(self, path: str, event: Event) -> None:
-        """A call of lane ``path`` has taken a recorded one."""
+        """Note that a call of lane ``path`` has taken the answer of a recorded one."""
         self._tape.use(event)
         self._taken.add(event.number)
         if event.lane == path:
             self._last[path] = max(self._last.get(path, -1), event.number)
 
     def placed(self, path: str, event: Event) -> None:
-        """A call of lane ``path`` without a recorded answer takes the place of a recorded one."""
+        """Note that a call of lane ``path`` without a recorded answer takes the place of a recorded call."""
         self._placed[path] = max(self._placed.get(path, -1), event.number)
 
     def find(self, path: str, call: Call) -> LadderResult:
-        """The recorded call that ``call``, cleaned as the recording was, is now."""
+        """Find the recorded call that ``call`` stands for; ``call`` is cleaned as the recording was."""
         last = self._last.get(path, -1)
         following = next(self._ahead(path, last), None)
         if following is not None and _alike(following, call) and self._asks(following, call):

@@ -29,11 +29,11 @@ class WriteStanding:
     """The state of a write.
 
     Attributes:
-        claim: The claim of the run that makes, or made it.
+        claim: The claim of the run that makes the write, or has made it.
         outcome: The result; None: in doubt.
         body: The bytes that the outcome holds.
         why: The reason, in words.
-        undone: Whether its transaction was rolled back, or it could not be begun: then it may be made.
+        undone: Whether its transaction was rolled back, or the write could not be begun: then it may be made.
     """
 
     claim: Claim
@@ -120,21 +120,21 @@ class Ledger:
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         failed = ", and failed there" if isinstance(outcome, Failure) else ""
-        if failed and run_failed(recording.run):  # else the code went on after it, and there is nothing to go on with
+        if failed and run_failed(recording.run):  # other runs went on after it, and cannot be resumed
             failed += f"; `reenact resume {tail(claim.run)} --settle retry` makes it again"
         return WriteStanding(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
 
 
 def _is_open(outcome: Stream) -> bool:
-    """Whether the end of a write is unknown: it was never answered, or was cancelled before."""
+    """Whether the end of a write is unknown: the write was never answered, or was cancelled before its answer."""
     return outcome.end is None or (outcome.end.kind is EndKind.CANCELLED and not outcome.head)
 
 
 def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
-    """Whether a statement left a transaction open that was rolled back, or that its process did not end. Which of
-    several connections to a database a call is made on is not kept: after any commit there it counts as made. Not every
-    commit is a call: if no transaction is open before the rollback (a savepoint was released, the connection commits by
-    itself now), one was committed."""
+    """Whether a statement left a transaction open that was rolled back, or that its process did not end. A
+    recording does not keep which of several connections to a database a call uses: after a commit on any of them, the
+    write counts as made. Not every commit is a call: if no transaction is open before the rollback (a savepoint was
+    released, the connection commits by itself now), the write was committed."""
     if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not _leaves_open(told):
         return False
     same = event.call.head.get("database")
@@ -146,7 +146,7 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
         if ending == "commit" or not (ending or taken_back or _may_be_open(recording, each)):
             return False
         taken_back = taken_back or ending == "rollback"
-    return taken_back or recording.run.status is not Status.RECORDING  # its process has ended without a commit
+    return taken_back or recording.run.status is not Status.RECORDING  # the process ended without a commit
 
 
 def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:

@@ -1,4 +1,4 @@
-"""A replay with live calls: a fork at its first event that makes no writes.
+"""A replay with live calls: a fork at the run's first event, which makes no writes.
 
 Only the named calls go live, and the calls inside them; every other call gets its recorded answer.
 """

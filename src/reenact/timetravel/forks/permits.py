@@ -10,7 +10,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.dialects import is_model_request, stateless_model_request
 
 _KEEPS = {"store": False, "previous_response_id": None}
-"""Fields of a request that stores nothing at its provider; an earlier answer is only read."""
+"""Fields of a request that stores nothing and continues no earlier answer, which it would only read."""
 
 
 def is_model(call: Call) -> bool:
@@ -23,7 +23,7 @@ def is_model(call: Call) -> bool:
 
 
 def meant(patterns: Iterable[str], *names: str) -> str:
-    """The first pattern (``send_*``, ``POST api.example.com/*``) that matches one of ``names``; empty without."""
+    """The first pattern (``send_*``, ``POST api.example.com/*``) that matches one of ``names``; empty without one."""
     return next((each for each in patterns for name in names if each == name or fnmatchcase(name, each)), "")
 
 

@@ -143,7 +143,7 @@ class Plan:
         return "resumption" if self.resume else "replay" if self.only else "fork"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """The plan as JSON-able data."""
         data = {name: getattr(self, name) for name in self.__slots__}
         for name in _NUMBERED:
             data[name] = {str(number): value for number, value in data[name].items()}

@@ -25,7 +25,7 @@ def recorded_calls(recording: Recording, call: Call, place: Event | None = None,
     Args:
         recording: The recording.
         call: The call that is made now.
-        place: The recorded call whose place it takes; None where it is not known.
+        place: The recorded call whose place the call takes; None where it is not known.
         most: The most lines.
     """
     lines = []
@@ -82,7 +82,7 @@ def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
 
 
 def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
-    """The error for an agent that waits for a call which was cancelled in the parent; ``why`` it may not be made."""
+    """The error for an agent that waits for a call which was cancelled in the parent; ``why``: why it is not made."""
     return Divergence(
         f"the agent waits for event {recorded.number} ({recorded.name}), which was cancelled before it had an answer: "
         f"{why}",

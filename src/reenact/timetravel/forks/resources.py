@@ -44,19 +44,19 @@ class Resources:
     # --- what has happened -------------------------------------------------------------------------------------
 
     def used(self, event: Event) -> None:
-        """A recorded call has been made again, behind the cut."""
+        """Note that a recorded call has been made again, behind the cut."""
         self._used.add(event.number)
 
     def went_live(self, number: int) -> None:
-        """Something that may be talked to was begun live."""
+        """Note that a resource was begun live."""
         self._live.add(number)
 
     def can_begin(self, number: int, call: Call) -> None:
-        """The resource that ``number`` begins is answered from the recording, and can be begun later."""
+        """Note that the resource which ``number`` begins is answered from the recording, and can be begun later."""
         self._begins[number] = call
 
     def answered(self, crossing: TapedCall) -> None:
-        """A call is answered from the recording."""
+        """Note that a call is answered from the recording."""
         handle = handle_of(crossing.asked)
         if handle is None or handle in self._said:
             return
@@ -66,7 +66,7 @@ class Resources:
             self._waiting.setdefault(handle, []).append(crossing)
 
     def handed(self, crossing: TapedCall) -> None:
-        """Its answer has been handed over."""
+        """Note that the answer of a call has been handed over."""
         handle = handle_of(crossing.asked)
         if handle is not None and waits_for_message(crossing.asked):
             self._has_said(handle)
@@ -81,10 +81,10 @@ class Resources:
         for crossing in self._waiting.pop(number, []):
             crossing.go_live()
 
-    # --- what is to be done ------------------------------------------------------------------------------------
+    # --- decisions ---------------------------------------------------------------------------------------------
 
     def is_live(self, number: int) -> bool:
-        """Whether the fork itself has begun it."""
+        """Whether the fork itself has begun a resource."""
         return number in self._live
 
     def to_begin(self, number: int) -> Call | None:
@@ -117,7 +117,7 @@ class Resources:
         delivery, at_us = crossing.came
         for write in self._unsaid(crossing.recorded):
             done = write.delivery is not None and delivery is not None and write.delivery < delivery
-            if done or write.issued_us < at_us:  # a write counts from its issue; both may be under way
+            if done or write.issued_us < at_us:  # a write counts from its issue, and may be under way
                 return _not_made(write)
         return ""
 
@@ -138,7 +138,7 @@ class Resources:
 
 
 def began_by(event: Event) -> int | None:
-    """The event that began the resource of a recorded call: that of an RPC, whose answers belong to it too."""
+    """The event that began the resource of a recorded call. An RPC's own event counts: its answers belong to it."""
     return event.number if begins_rpc(event.call) else handle_of(event.call)
 
 
@@ -148,7 +148,7 @@ def _came_before(write: Event, event: Event) -> bool:
 
 
 def _not_made(write: Event) -> str:
-    """Why a recorded answer no longer fits."""
+    """Why a recorded answer no longer fits: the write before it was not made again."""
     return f"its recorded answer came after event {write.number} ({write.name}), which was not made again"
 
 

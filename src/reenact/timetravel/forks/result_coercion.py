@@ -29,7 +29,7 @@ def coerced(recording: Recording, event: Event, value: Json) -> bytes:
     if event.call.kind is Kind.HUMAN:
         return _answer_of_a_person(event, recorded, value)
     if value is None and not recorded:
-        return b"null"  # of a write in doubt: it gave nothing
+        return b"null"  # a write in doubt whose call returns None
     if event.call.kind not in _FREE and not (recorded and _alike(jsonable(recorded), value)):
         raise ForkError(
             f"{value!r:.60} cannot stand in place of the result of event {event.number} ({event.name})",

@@ -139,7 +139,7 @@ def _outermost(recording: Recording) -> list[Event]:
 
 
 def _failing(recording: Recording) -> Event | None:
-    """The last call of the run, if it failed: if its lane went on after it, the run failed with something else."""
+    """The latest failed call that is the last of its lane: if a lane went on, the run failed with something else."""
     last: dict[str, Event] = {}
     for event in _outermost(recording):
         last[event.lane] = event

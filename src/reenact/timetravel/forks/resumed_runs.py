@@ -35,7 +35,7 @@ class Resumption:
 
     Attributes:
         run: The run.
-        base: The run that is continued: the run itself, or its latest attempt that came further.
+        base: The run that is continued: the run itself, or the latest attempt that came further than the run.
         plan: The plan of the resumption.
         doubts: Writes of the base that may have changed the world.
         forms: The form in which the result of each is typed, by name.
@@ -107,7 +107,7 @@ def require_settled(told: Resumption) -> None:
     """Require a person's word on each write in doubt.
 
     Raises:
-        EffectInDoubt: There is no word.
+        EffectInDoubt: A write has no word.
         UsageError: ``done`` is not enough: the result is needed too.
     """
     name = tail(told.run.id)
@@ -145,7 +145,7 @@ def how_left(event: Event) -> tuple[str, str]:
             f"raised {preview.clip(error_text(error), _LONGEST)}",
             "the error does not tell whether it had acted before",
         )
-    if status is not None:  # for a failure only: a successful answer is not in doubt
+    if status is not None:  # a failure: only failed answers leave a write in doubt
         return f"was answered with status {status}", "the status does not tell whether it had acted before"
     return (
         "was not committed when the run broke off",
@@ -154,7 +154,7 @@ def how_left(event: Event) -> tuple[str, str]:
 
 
 def _furthest(store: Store, run: Run) -> Run:
-    """The latest attempt that was killed, or stopped at a write in doubt, after its resume point; else the run."""
+    """The latest attempt that came past its resume point, and was killed or stopped in doubt; else the run."""
     kept: Any = run.environment.get("resumed") or [{}]
     since_us = int(kept[-1].get("started_us", 0))
     for attempt in store.runs(parent=run.id):
@@ -210,7 +210,7 @@ def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
 
 
 def _left(before: Run, attempt: Run) -> Run:
-    """The old run, as an attempt at itself."""
+    """The run before its continuation, kept as an attempt."""
     broken = before.status is Status.INTERRUPTED
     return replace(
         before,
@@ -245,7 +245,7 @@ def settled_on_the_way(
     again = resumption(store, store.run(told.run.id), "", told.plan.settle, {})
     if again.base.id == told.base.id:
         return replace(told, plan=replace(told.plan, settled=settled, given=given))
-    settled = {name: said for name, said in settled.items() if not is_number(name)}  # of another recording's events
+    settled = {name: said for name, said in settled.items() if not is_number(name)}  # numbers of another recording
     return replace(again, plan=replace(again.plan, settled=settled, given=given))
 
 

@@ -52,7 +52,7 @@ class ForkStops:
         return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 
     def refused(self, question: ForkQuestion, why: str) -> Halt:
-        """The fork stops at a call that it may not make."""
+        """Stop the fork at a call that it may not make."""
         call, found = question.call, question.found
         error = refused_call(self._session.recording, self._plan, call, found, why, self._instead(call, found))
         if lacks := self._lacks(call):
@@ -107,7 +107,7 @@ class ForkStops:
             divergence.next_command = again(run, live, *self._looked_at_first())
 
     def _looked_at_first(self) -> tuple[str, ...]:
-        """The option that makes the next fork a dry run, if the fork would come to writes that are not allowed."""
+        """The option for a dry run, if the next fork would come to writes that are not allowed."""
         behind = self._session.recording.events(after=self._plan.at - 1)
         blocked = any(acts(event.call) and not may_write(self._plan, event.call) for event in behind)
         return ("--dry-run",) if blocked else ()

@@ -32,7 +32,7 @@ class WaiterTable(dict[Tag, Waiter]):
     """The waiters, in order of arrival.
 
     Args:
-        joins: Told of each waiter that begins to wait, and whether it replaces another one with the same tag.
+        joins: Called with each waiter that begins to wait, and whether it replaces another waiter with the same tag.
     """
 
     def __init__(self, joins: Callable[[Waiter, bool], object]) -> None:
@@ -50,7 +50,7 @@ class WaiterLines:
 
     Args:
         waiting: The waiters, in order of arrival. A waiter that is not alive is never alive again.
-        comes: When a timer or a recorded answer comes; None if it has come already, or its moment is not known.
+        comes: Gives the moment of a timer or of a recorded answer; None if it has passed, or is not known.
         is_there: Whether a waiter for neither of them goes before others, because it can go already.
     """
 
@@ -96,7 +96,7 @@ class WaiterLines:
 
         Args:
             tag: The next delivery.
-            comes_us: When the next delivery comes.
+            comes_us: The moment of the next delivery.
             now_us: The moment of a waiter that can go already.
             held: The waits in which a signal handler runs. They and ``tag`` are left out.
             answers: Whether an answer may go first even where no timer does.
@@ -132,7 +132,7 @@ class WaiterLines:
     # --- lines -------------------------------------------------------------------------------------------------
 
     def _walk(self, number: int, but: tuple[Tag, ...], now_us: int) -> Iterator[Place]:
-        """The places of a queue, without those of the tags in ``but``."""
+        """The places of a queue, without the places of the tags in ``but``."""
         line, at = self._queues[number], 0
         while at < len(line):
             place = line[at]

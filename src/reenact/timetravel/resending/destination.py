@@ -29,7 +29,7 @@ class _Provider:
     form: str = ""
 
     def shown(self) -> str:
-        """The form of an address of it."""
+        """The form of an address of the provider."""
         return self.form or f"https://HOST{urlsplit(self.own).path}"
 
 
@@ -112,9 +112,9 @@ class ResendTarget:
     Attributes:
         url: The address.
         why: The reason, in words.
-        key: Variable of today's environment that holds the key; empty for none.
+        key: Variable of today's environment that holds the key; empty without a key.
         header: Header that the key goes in.
-        region: Of Bedrock, for which the request is signed; empty for every other provider.
+        region: The region of Bedrock for which the request is signed; empty for every other provider.
     """
 
     url: str
@@ -128,10 +128,10 @@ def destination(request: ModelRequest, known: ProviderSettings, to: str = "", ke
     """Where a request goes today.
 
     Args:
-        request: It.
+        request: The request.
         known: Today's configuration.
         to: The address that the user gives; empty for the configured one.
-        key_env: The variable whose value is the key; empty for the provider's own, and with ``to`` for none.
+        key_env: The variable whose value is the key; empty for the provider's own key, or with ``to`` for no key.
 
     Raises:
         UsageError: ``to`` is no web address.
@@ -162,7 +162,8 @@ def _unset(name: str, cause: str) -> UnreplayableRun:
 
 
 def _given(request: ModelRequest, protocol: str, to: str) -> tuple[str, str]:
-    """A host alone keeps the recorded path; a base gets the protocol's endpoint; a whole address stays."""
+    """The address that a user gives: a host alone gets the recorded path, a base the protocol's endpoint, and a whole
+    address stays."""
     parts = urlsplit(to)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise UsageError(
@@ -229,7 +230,7 @@ def _of_protocol(
         location = known.today["GOOGLE_CLOUD_LOCATION"]
         region = "" if location == "global" else f"{location}-"
         return f"https://{region}aiplatform.googleapis.com{endpoint}", "by GOOGLE_CLOUD_LOCATION"
-    strange = who not in _PROVIDERS and who != protocol  # its own address is not known here
+    strange = who not in _PROVIDERS and who != protocol  # the provider's own address is not known here
     if provider.own and not strange and (not host or (protocol == "ollama" and _is_own_ollama(url))):
         return provider.own + endpoint, "the provider's own address"
     name = lender or next(iter(provider.bases), "")
@@ -258,7 +259,7 @@ def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -
     parts, endpoint = urlsplit(url), _endpoint(url, protocol)
     if who not in _MANY:
         return endpoint
-    if parts.hostname:  # an address of another customer has its path, too
+    if parts.hostname:  # the address of another customer has that customer's path
         return urlunsplit(("", "", parts.path, parts.query, ""))
     if who == "azure":
         return f"{_AZURE}{endpoint}"
@@ -270,8 +271,8 @@ def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -
 
 
 def _namer(url: str, today: Mapping[str, str]) -> str:
-    """The variable of today that holds an address of the same host (on this machine, of the same port); empty for none.
-    A host within other text is not named by it."""
+    """The variable of today that holds an address of the same host (on this machine, of the same port); empty
+    without one. A variable that has the host within other text does not count."""
     wanted = urlsplit(url)
     local = bool(_LOOPBACK.fullmatch(wanted.hostname or ""))
     for name, text in today.items():

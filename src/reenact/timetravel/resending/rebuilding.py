@@ -60,9 +60,9 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
     """A request that asks what a reading tells.
 
     Args:
-        reading: Of a trace.
-        event: Its number, for messages.
-        run: The name of its run, for messages.
+        reading: The reading of a model call in a trace.
+        event: The number of the call's event, for messages.
+        run: The name of the trace's run, for messages.
 
     Returns:
         The protocol, the path, the body, and what the request lacks, in words.

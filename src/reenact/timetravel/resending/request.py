@@ -1,5 +1,5 @@
-"""The request of a recorded model call as it can be sent again: its recorded bytes, or else a request rebuilt from what
-is known; a remark says so."""
+"""The request of a recorded model call as it can be sent again: its recorded bytes, or else a rebuilt request, with a
+remark that says so."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ModelRequest:
 
     @property
     def url(self) -> str:
-        """Where it went."""
+        """The address that the recorded request went to."""
         return str(self.call.head.get("url") or "")
 
 
@@ -103,12 +103,12 @@ def _of_trace(event: Event, asked: bytes, answered: bytes) -> ModelRequest:
 
 
 def _is_regional(reading: Reading, dialect: str) -> bool:
-    """Whether a trace names the region of Bedrock in which it was asked; a file may hold anything in its place."""
+    """Whether a trace names the region of Bedrock in which the model was asked; a file may have any text there."""
     return dialect.startswith("bedrock.") and _REGION.fullmatch(reading.region) is not None
 
 
 def changed(request: ModelRequest, prompt: str | None, model: str | None, params: dict[str, Json]) -> ModelRequest:
-    """A request with something changed; itself where nothing is.
+    """A request with something changed; the same request where nothing changes.
 
     Raises:
         UsageError: The protocol, or this request, has no place for it.
@@ -137,7 +137,7 @@ def require_stateless(request: ModelRequest, ref: str) -> None:
     """Refuse a request that would change something at the provider, as a fork does.
 
     Args:
-        request: As it would be sent.
+        request: The request as it would be sent.
         ref: The event, as a person named it.
 
     Raises:

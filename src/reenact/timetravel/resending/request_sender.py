@@ -35,10 +35,10 @@ _LEFT_OUT: Final = frozenset({
 
 
 class _Stays(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would carry the key to a host that nothing of today names."""
+    """Follows no redirect, which would carry the key to a host that nothing of today names."""
 
     def redirect_request(self, *_: Any) -> None:
-        """None: the answer is the redirect itself."""
+        """Return None, so that the redirect itself is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,16 @@ def send(
     event and the changes.
 
     Args:
-        store: Where the run is kept.
-        recording: The run that it is of.
-        event: Number of its event there.
+        store: The store of the run.
+        recording: The run with the original call.
+        event: The number of the original call.
         request: The request to send.
-        to: Where to.
-        said: The changes in it, and whether it was rebuilt.
+        to: The target.
+        said: The changes in the request, and whether it was rebuilt.
         today: The environment of today.
 
     Raises:
-        UnreplayableRun: It cannot be signed.
+        UnreplayableRun: The request cannot be signed.
     """
     headers = headers_for(request, to, today)
     parent, policy = recording.run, policy_of(recording.run)
@@ -148,7 +148,7 @@ def _drain(answer: Any) -> None:
 
 
 def _read(store: Store, run: Run, took_us: int, error: str) -> SendResult:
-    """The result as the run of an exchange holds it."""
+    """The result of sending a request, read from the run of its exchange."""
     recording = store.open(run.id)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
     if event is None or not isinstance(event.outcome, Stream):
