@@ -1,5 +1,5 @@
-"""The exact bytes that the events of one run name, checked. Small ones were read with their events and cost no
-query."""
+"""The exact bytes that the events of one run name, checked. Small payloads are read together with their events and cost
+no further query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Known = dict[str, tuple[int, bytes]]
 
 
 class Bodies:
-    """The payloads of one run.
+    """Reads the payloads of one run.
 
     Args:
         reading: The store's reading connection.
