@@ -42,8 +42,8 @@ class BaseOutput:
             connection: The connection, in a transaction.
             found: The pieces of the log.
             stream: 1 or 2.
-            offset: Bytes that the log has printed before.
-            data: Its next output.
+            offset: The number of bytes that the log has printed before.
+            data: The next output of the log.
         """
         part = STREAMS[stream]
         if offset != len_of(found, part):

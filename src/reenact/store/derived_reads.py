@@ -37,11 +37,11 @@ FILTERS = frozenset(
         "before_us",
     }
 )
-"""Names of the filters of ``runs``."""
+"""The names of the filters that ``Store.runs`` takes."""
 
 
 def check_filters(names: object) -> None:
-    """Refuse a filter of another name.
+    """Refuse filters that ``Store.runs`` does not have.
 
     Raises:
         UsageError: A name is no filter.

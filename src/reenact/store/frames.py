@@ -1,8 +1,9 @@
-"""Text that grows, compressed as it comes: each portion refers to earlier ones, back to the beginning of its frame.
+"""Text that grows, compressed portion by portion: each portion refers to earlier ones, back to the beginning of its
+frame.
 
 A frame is a sequence of portions that is unpacked from its beginning. Its length is bounded, so that little has to be
-unpacked to read any part. Then it is sealed: one portion replaces all of them. It is smaller, because all text is
-packed at once and one row wastes less space than many.
+unpacked to read any part. Then the frame is sealed: one portion replaces all of its portions. This portion is smaller,
+because all text is packed at once and one row wastes less space than many.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 DEFLATED = 1
-"""How a portion is packed: raw deflate, flushed after each portion. Each row has the number."""
+"""The codec of a portion: raw deflate, flushed after each portion. The row of each portion has this number."""
 
 FRAME = 128 << 10
 """Bytes of text after which a frame ends."""
@@ -26,12 +27,12 @@ class Portion(NamedTuple):
     """Some text in its stored form.
 
     Attributes:
-        start: Its first byte.
-        first: The first byte of its frame.
-        size: Its bytes, unpacked.
+        start: The position of its first byte in the text.
+        first: The position of the first byte of its frame.
+        size: The number of its bytes, unpacked.
         codec: Its packing.
         data: The stored bytes.
-        crc: CRC-32 of the text, started with its place.
+        crc: CRC-32 of the unpacked bytes, started with their position.
     """
 
     start: int
@@ -43,10 +44,10 @@ class Portion(NamedTuple):
 
 
 class StreamPacker:
-    """Packs the text of one stream. Takes about 0.5 MB.
+    """Packs one text as it grows. A packer takes about 0.5 MB of memory.
 
     Args:
-        end: The bytes of the text that are already packed in frames that do not change any more.
+        end: The number of bytes of the text in frames that do not change any more.
     """
 
     __slots__ = ("_deflate", "_end", "_first", "_text")
@@ -69,7 +70,7 @@ class StreamPacker:
         return found
 
     def seal(self) -> list[Portion]:
-        """End the current frame. Returns the portion that replaces its portions, if that saves space."""
+        """End the current frame. Returns the portion that replaces the portions of the frame, if that saves space."""
         return self._sealed([]) if self._text else []
 
     def _sealed(self, found: list[Portion]) -> list[Portion]:
