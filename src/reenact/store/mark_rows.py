@@ -23,7 +23,7 @@ _MADE = "CREATE TABLE IF NOT EXISTS mark(id TEXT PRIMARY KEY, body TEXT NOT NULL
 
 
 def insert_mark(connection: sqlite3.Connection, mark: Mark) -> None:
-    """Write a mark, in a transaction; one of its id is replaced."""
+    """Write a mark, in a transaction. A mark with the same id is replaced."""
     connection.execute(_MADE)
     body = dump(mark.to_json())
     connection.execute("INSERT OR REPLACE INTO mark(id, body, crc) VALUES (?, ?, ?)", (mark.id, body, sum_of(0, body)))
@@ -57,7 +57,7 @@ def sound_marks(rows: Iterable[tuple[Any, ...]]) -> Iterator[Mark]:
 
 
 def mark_of(mark_id: str, body: str, crc: int) -> Mark:
-    """The mark of its row.
+    """The mark from its row.
 
     Raises:
         StoreError: The row is damaged.

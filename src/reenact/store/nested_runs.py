@@ -21,6 +21,6 @@ def holder_of(store: Store, run: Run) -> Run:
         seen.add(run.parent)
         try:
             run = store.run(run.parent)
-        except RunNotFound:  # its holder is gone, or not part of this store
+        except RunNotFound:  # the run around it was removed, or is in another store
             return run
     return run
