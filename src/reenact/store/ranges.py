@@ -40,7 +40,7 @@ class Ranges:
         return zip(self.bounds[::2], self.bounds[1::2], strict=True)
 
     def with_(self, numbers: Iterable[int]) -> Ranges:
-        """The set with more numbers, made in one pass over numbers and ranges."""
+        """The set with more numbers; one pass over these numbers and the ranges makes it."""
         found = [*self, *((number, number + 1) for number in numbers)]
         return _joined(found)
 
@@ -49,7 +49,7 @@ class Ranges:
         return _joined([*self, (first, end)])
 
     def without(self, numbers: Iterable[int]) -> Ranges:
-        """The same with fewer numbers."""
+        """The set without some numbers."""
         leaving = Ranges().with_(numbers)
         left: list[tuple[int, int]] = []
         for first, end in self:
@@ -93,7 +93,7 @@ NONE = Ranges()
 
 
 def unpack_ranges(data: bytes) -> Ranges:
-    """The set from the bytes of ``Ranges.pack``.
+    """The set from the bytes that ``Ranges.pack`` made.
 
     Raises:
         ValueError: The bytes are damaged.
