@@ -32,8 +32,9 @@ _in_memory: dict[str, Store] = {}
 
 
 def open_store(url: str | os.PathLike[str] | None = None) -> Store:
-    """A store by its URL. Opening makes and reads no file, except that a bundle is read. Reading a store that does not
-    exist raises ``StoreError``; the first run that begins makes the file.
+    """A store by its URL. Opening makes and reads no file, except that a bundle is read.
+
+    Reading a store that does not exist raises ``StoreError``; the first run that begins makes the file.
 
     Args:
         url: ``sqlite:///path`` (four slashes for an absolute path), a directory, ``memory:``, a ``.reenact`` file,

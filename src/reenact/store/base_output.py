@@ -1,5 +1,6 @@
-"""The output of a fork, as far as it equals that of a base: the fork reads these bytes in the base. Bytes are compared
-from the first one until they differ; how they were divided into writes does not matter.
+"""The output of a fork, as far as it equals that of a base: the fork reads these bytes in the base.
+
+Bytes are compared from the first one until they differ; how they were divided into writes does not matter.
 """
 
 from __future__ import annotations

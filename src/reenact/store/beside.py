@@ -1,5 +1,7 @@
 """The facts that the check of one row needs from the rest of a SQLite store: other rows, joined bytes, and earlier
-rows. All reads are in one transaction, so that a check never sees half of a write of another process.
+rows.
+
+All reads are in one transaction, so that a check never sees half of a write of another process.
 """
 
 from __future__ import annotations

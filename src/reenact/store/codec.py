@@ -1,7 +1,8 @@
-"""Facts as compact JSON for a store's rows, and back. The columns that are read most (the request, the outcome, the end
-of a stream) each hold one flat JSON list, which is parsed once. JSON is written in ASCII, so that any string survives,
-lone surrogates included. Bytes inside a document are a string where they are UTF-8, and a list of one base64 string
-where they are not.
+"""Facts as compact JSON for a store's rows, and back.
+
+The columns that are read most (the request, the outcome, the end of a stream) each hold one flat JSON list, which is
+parsed once. JSON is written in ASCII, so that any string survives, lone surrogates included. Bytes inside a document
+are a string where they are UTF-8, and a list of one base64 string where they are not.
 """
 
 from __future__ import annotations

@@ -303,8 +303,9 @@ class WriteConnection:
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
         """Bring the write-ahead log into the file, without waiting for readers or other writers. Where SQLite is older
-        than ``RESETS_SAFELY``, other processes cannot write until the checkpoint is done. Only writer threads call this
-        method, between transactions.
+        than ``RESETS_SAFELY``, other processes cannot write until the checkpoint is done.
+
+        Only writer threads call this method, between transactions.
 
         Args:
             least_growth: Do nothing if the log grew by fewer bytes since the last checkpoint.

@@ -1,5 +1,6 @@
-"""The words of a run's messages, tool data and printed output, by which the run is found. Each word is stored once. The
-words are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each
+"""The words of a run's messages, tool data and printed output, by which the run is found. Each word is stored once.
+
+The words are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each
 call). They are indexed when the run closes, in the order of their first use, so that the words of a fork begin with
 those of its parent. The search uses SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run
 matches a query if it has all words of the query, each as a word or as the beginning of a longer one.

@@ -1,7 +1,8 @@
 """A quick look at a store for the completion of a shell: the names in it that a person may type, read in milliseconds,
-without a change to any file. A shell asks while a person types. So this module loads nothing but SQLite (not even
-``store.sqlite_recording``) and looks at a bounded number of rows. It finds nothing where the store is missing, damaged
-or busy.
+without a change to any file.
+
+A shell asks while a person types. So this module loads nothing but SQLite (not even ``store.sqlite_recording``) and
+looks at a bounded number of rows. It finds nothing where the store is missing, damaged or busy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Expired runs of a SQLite store: finds them, removes them while other processes read and write, and gives the space
-back to the file system. A run may change before it is removed: a person may flag it, or a fork of it may begin. So each
-removal checks the run again, in its own transaction, and leaves a changed run alone. The large parts of a run are
-removed afterwards, in steps. A kill between two steps leaves a consistent store, and the next removal continues.
+back to the file system.
+
+A run may change before it is removed: a person may flag it, or a fork of it may begin. So each removal checks the run
+again, in its own transaction, and leaves a changed run alone. The large parts of a run are removed afterwards, in
+steps. A kill between two steps leaves a consistent store, and the next removal continues.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Loads the modules of a store that an agent's process needs, before the agent begins. A command loads modules when it
-needs them. In an agent's process, the program may have removed files, descriptors or rights by then, and a recording
-that cannot load the code for its end is lost.
+"""Loads the modules of a store that an agent's process needs, before the agent begins.
+
+A command loads modules when it needs them. In an agent's process, the program may have removed files, descriptors or
+rights by then, and a recording that cannot load the code for its end is lost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Rewrites one log of an older format in rows of today's format, step by step. Each step is a transaction that reads
-its new rows back, and is undone if their content differs from that of the old rows. A log that is partly rewritten can
-be read like any other log, because each row says how it is stored. Damaged rows stay unchanged, and are named.
+its new rows back, and is undone if their content differs from that of the old rows.
+
+A log that is partly rewritten can be read like any other log, because each row says how it is stored. Damaged rows stay
+unchanged, and are named.
 """
 
 from __future__ import annotations

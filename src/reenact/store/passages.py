@@ -1,7 +1,8 @@
-"""The words of a fork for the search, in passages: those of its prefix are read in its parent's rows. A long text of
-words is stored in passages of a kilobyte. A fork stores only the passages that none of its bases has at the same place.
-The words of a run are one row until the run has a fork. Runs of older versions have their whole text in place of its
-words.
+"""The words of a fork for the search, in passages: those of its prefix are read in its parent's rows.
+
+A long text of words is stored in passages of a kilobyte. A fork stores only the passages that none of its bases has at
+the same place. The words of a run are one row until the run has a fork. Runs of older versions have their whole text in
+place of its words.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@ whenever they are read.
 
 Callers store *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot) and
 get an address for each. Of a long body only the new parts are stored (``store.splicing``); a short body is stored
-whole. The hash is BLAKE2b, keyed with a secret of the store. So addresses of two stores cannot be compared, and a guess
-of a stored text cannot be tested without the secret.
+whole.
+
+The hash is BLAKE2b, keyed with a secret of the store. So addresses of two stores cannot be compared, and a guess of a
+stored text cannot be tested without the secret.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""References to a run in a store, and to an event of the run. The command that was given a reference reads its other
-parts (a field of an event, a stretch of events).
+"""References to a run in a store, and to an event of the run.
+
+The command that was given a reference reads its other parts (a field of an event, a stretch of events).
 """
 
 from __future__ import annotations

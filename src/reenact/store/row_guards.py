@@ -1,4 +1,5 @@
 """Guards on the readers of rows: any error that a damaged row causes is replaced by an error that names the damage.
+
 Check sums find changes inside a column. A flipped bit may also change the type of a column (bytes in the place of text,
 null in the place of a number), or make a row impossible to find. The reader then fails with an error of another type.
 """

@@ -1,6 +1,8 @@
-"""The rows of the runs that match some filters, newest first. Where a filter leaves few runs, an index gives their
-numbers. Else all runs are read through an index that has only the fields that filters need: a row of a run is fifty
-times as wide. So a filter that matches none of 100,000 runs costs some 10 ms.
+"""The rows of the runs that match some filters, newest first.
+
+Where a filter leaves few runs, an index gives their numbers. Else all runs are read through an index that has only the
+fields that filters need: a row of a run is fifty times as wide. So a filter that matches none of 100,000 runs costs
+some 10 ms.
 """
 
 from __future__ import annotations

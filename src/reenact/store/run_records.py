@@ -1,7 +1,8 @@
-"""A recording as the records from which it can be made again, for bundles and for imports into a store. The methods of
-a recording give more than the records have (totals, joined streams), and less (the batches in which records came). A
-log made of these records gives the same answers as the recording. The fidelity of an event is in its first record only,
-because a reader joins the fidelities of all records.
+"""A recording as the records from which it can be made again, for bundles and for imports into a store.
+
+The methods of a recording give more than the records have (totals, joined streams), and less (the batches in which
+records came). A log made of these records gives the same answers as the recording. The fidelity of an event is in its
+first record only, because a reader joins the fidelities of all records.
 """
 
 from __future__ import annotations

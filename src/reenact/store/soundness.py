@@ -1,6 +1,7 @@
 """The rules by which each row of a SQLite store is checked: for each table, a function that finds the faults of a row.
-It reads the row and the few other rows that the row names, and never writes. The caller (``store.store_check``) catches
-errors that a damaged row may cause (a value of another type, text that is no JSON).
+
+The function reads the row and the few other rows that the row names, and never writes. The caller
+(``store.store_check``) catches errors that a damaged row may cause (a value of another type, text that is no JSON).
 """
 
 from __future__ import annotations

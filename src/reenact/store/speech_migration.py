@@ -1,7 +1,8 @@
-"""Replaces the search text of runs of older versions, which holds whole sentences, by words: each once, packed. Forks
-read passages of their parent's text by number. So first the forks get a text of their own, the newest fork first. Then
-no log reads the passages of the parents, whose text is replaced, too. At the end, forks leave the passages that their
-parents also have to the parents again.
+"""Replaces the search text of runs of older versions, which holds whole sentences, by words: each once, packed.
+
+Forks read passages of their parent's text by number. So first the forks get a text of their own, the newest fork first.
+Then no log reads the passages of the parents, whose text is replaced, too. At the end, forks leave the passages that
+their parents also have to the parents again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Successive versions of one document. Each is stored as the parts that it shares with the version before, and as
-pieces of one text that holds all new parts. A version need not resemble the version before: their bytes are compared,
-from both ends. The bytes between are looked for at the end of the text (they may be a moved mark, keys in another
-order, an earlier history). Bytes that are not found are appended to the text. So a version costs one comparison and the
-storage of its new parts, and no part is stored twice.
+pieces of one text that holds all new parts.
+
+A version need not resemble the version before: their bytes are compared, from both ends. The bytes between are looked
+for at the end of the text (they may be a moved mark, keys in another order, an earlier history). Bytes that are not
+found are appended to the text. So a version costs one comparison and the storage of its new parts, and no part is
+stored twice.
 """
 
 from __future__ import annotations

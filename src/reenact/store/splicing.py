@@ -55,8 +55,9 @@ class _Last:
 
 
 class BodySplicer:
-    """Stores bodies of one log as changes of each other. After a failed transaction a new text is begun, so that the
-    memory agrees with the file.
+    """Stores bodies of one log as changes of each other.
+
+    After a failed transaction a new text is begun, so that the memory agrees with the file.
 
     Args:
         owner: Number of the log.

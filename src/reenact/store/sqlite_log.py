@@ -1,6 +1,7 @@
-"""Writes one run to a SQLite store: a batch of records becomes the rows of one transaction. A batch changes copies of
-the state in memory, which replace the state only after the commit. So after a failure, the next batch continues from
-the real content of the file. A call that a batch both issues and settles is written once.
+"""Writes one run to a SQLite store: a batch of records becomes the rows of one transaction.
+
+A batch changes copies of the state in memory, which replace the state only after the commit. So after a failure, the
+next batch continues from the real content of the file. A call that a batch both issues and settles is written once.
 """
 
 from __future__ import annotations

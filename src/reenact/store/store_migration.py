@@ -1,7 +1,8 @@
-"""Migrates an old store to today's format, in its own file: first the plan, then the work, log by log. The work begins
-with a copy beside the store. Then one transaction gives the file today's format, and marks the logs that are to be
-rewritten. The last step of each log removes its mark (``store.log_migration``). So a second call continues after any
-interruption, and the store can be read, written and replayed at any time.
+"""Migrates an old store to today's format, in its own file: first the plan, then the work, log by log.
+
+The work begins with a copy beside the store. Then one transaction gives the file today's format, and marks the logs
+that are to be rewritten. The last step of each log removes its mark (``store.log_migration``). So a second call
+continues after any interruption, and the store can be read, written and replayed at any time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Streams in pieces: segments are gathered into rows of at most 256 KiB, and each row is checked before its bytes are
-given. Beside its bytes, a row has a packed table with the delivery, time and length of each segment. The digest of a
-row covers the digest of the row before, so that a lost, swapped or changed row is found when it is read. The digest of
-all bytes of the stream is its address as a payload.
+given.
+
+Beside its bytes, a row has a packed table with the delivery, time and length of each segment. The digest of a row
+covers the digest of the row before, so that a lost, swapped or changed row is found when it is read. The digest of all
+bytes of the stream is its address as a payload.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A row for each expired run, so that a reference to it can be explained; and the time at which runs came from other
-stores. Each of the two tables is made with its first row. A reader that does not know them can still read the store.
+stores.
+
+Each of the two tables is made with its first row. A reader that does not know them can still read the store.
 """
 
 from __future__ import annotations

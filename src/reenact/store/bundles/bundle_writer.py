@@ -28,8 +28,9 @@ _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Json] | None = None) -> str:
-    """Write a bundle. The file is read again, with every check, before it gets its name. With one version of zlib, the
-    same runs give the same bytes; with any version, the same digest.
+    """Write a bundle. The file is read again, with every check, before it gets its name.
+
+    With one version of zlib, the same runs give the same bytes; with any version, the same digest.
 
     Args:
         path: The path; an existing file is replaced, in one step.

@@ -1,4 +1,4 @@
-"""``reenact stats``: runs, bytes, tokens and cost, by agent, tenant, day or class."""
+"""``reenact stats``: adds up runs, bytes, tokens and cost, by agent, tenant, day or class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = 5
 """The most models without a price that are named."""
 _NEXT = {"day": "reenact stats --by class", "class": "reenact gc --dry-run", "mark": "reenact ls --since @"}
 MARK = "mark"
-"""The grouping by the time between two marks."""
+"""The value of ``--by`` for the periods between two marks."""
 _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
 
 
@@ -100,8 +100,7 @@ def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> 
 
 
 def _moved(account: Account, periods: Periods) -> Iterator[str]:
-    """Whether the share of failed runs has changed since the last mark, compared with the time from the mark before
-    it."""
+    """Whether the share of failed runs has changed since the last mark, compared with the period before this mark."""
     if len(periods.names) < 2:
         return
     groups = account.by([MARK], {MARK: lambda run: periods.of(run.started_us)})
@@ -118,7 +117,7 @@ def _moved(account: Account, periods: Periods) -> Iterator[str]:
 
 
 def _rank(key: tuple[str, ...], of: Sum) -> tuple[Any, ...]:
-    """The sort key: the highest cost first, then the largest."""
+    """The key that sorts groups: the highest cost first, then the largest group."""
     return (-of.cost, -of.tokens_in - of.tokens_out, -of.runs, key)
 
 
@@ -163,14 +162,14 @@ def _cells(of: Sum) -> list[str]:
 
 
 def _money(of: Sum) -> str:
-    """The known cost, with a plus where calls without a price come on top."""
+    """The known cost, with a plus if there are calls without a price."""
     if of.whole:
         return amount(of.cost) if of.models or of.cost else "-"
     return f"{amount(of.cost)} + ?" if of.cost else "?"
 
 
 def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
-    """Name the calls without a price, so that the sum is not taken for the whole."""
+    """Tell the user which calls have no price, so that the sum is not taken for the whole cost."""
     if total.whole:
         return
     calls = counted(sum(total.unpriced.values()), "model call")
