@@ -19,8 +19,8 @@ class AmbientRows:
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
-        lanes: Its lanes.
+        span: The rows of the run.
+        lanes: The lanes of the run.
     """
 
     def __init__(self, reading: ReadConnection, span: RunRows, lanes: LaneRows) -> None:

@@ -40,7 +40,7 @@ class BaseOutput:
         """The pieces of a log that change where bases have the same output as the log at ``offset``.
 
         Args:
-            connection: The connection, in a transaction.
+            connection: A connection, in a transaction.
             found: The pieces of the log.
             stream: 1 or 2.
             offset: The number of bytes that the log has printed before.

@@ -29,7 +29,7 @@ class Bodies:
         reading: The store's reading connection.
         hasher: The store's hash.
         span: The rows of the run.
-        streams: Its streams, each of which is a payload too.
+        streams: The streams of the run, each of which is a payload too.
         beside: The payloads of another log, which share the cache.
 
     Attributes:

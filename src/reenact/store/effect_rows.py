@@ -19,7 +19,7 @@ def claim(connection: sqlite3.Connection, wanted: Claim, over: Claim | None) -> 
     """Claim a write, in a transaction. Returns whether we have the claim now.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         wanted: The claim.
         over: The claim that the new claim replaces; None if the write has no claim yet.
     """
@@ -56,7 +56,7 @@ def exchange(connection: sqlite3.Connection, left: Run, right: Run) -> None:
     """Give each of two runs the log of the other, with its events and all other records.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         left, right: The runs as they will be afterwards.
 
     Raises:

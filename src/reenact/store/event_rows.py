@@ -55,10 +55,10 @@ class EventRows:
     Args:
         reading: The store's reading connection.
         span: The run's rows.
-        lanes: Its lanes.
-        bodies: Its payloads, which also get the payloads that were read with an event.
-        streams: Its streams, which also get the ends that were read with the events.
-        evidence: Its evidence.
+        lanes: The lanes of the run.
+        bodies: The payloads of the run, which also get the payloads that were read with an event.
+        streams: The streams of the run, which also get the ends that were read with the events.
+        evidence: The evidence of the run.
         recurring: Facts that the events of the run share.
 
     Attributes:
@@ -183,7 +183,7 @@ class EventRows:
         row = self._reading.row(sql, (*values, skip - 1))
         return None if row is None else int(row[0])
 
-    # --- made of their rows ------------------------------------------------------------------------------------
+    # --- made from rows ----------------------------------------------------------------------------------------
 
     def _page(self, rows: list[Any]) -> Iterator[Event]:
         """The events of some rows, made a few at a time. If they were made one by one, between the steps of a replay,

@@ -22,7 +22,7 @@ class EvidenceRows:
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
         bodies: The payloads of the run, which include long evidence.
     """
 

@@ -112,7 +112,7 @@ class FeatureRows:
 
         Args:
             where: A further condition, `` AND r.agent = ?``.
-            values: Its values.
+            values: The values of the condition.
         """
         known = has(self._reading.rows, FEATURE)
         joined = "LEFT JOIN feature f ON f.run = r.id" if known else ""

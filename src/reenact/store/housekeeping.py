@@ -112,7 +112,7 @@ class Housekeeping:
 
         Args:
             terms: See ``expiry_of``.
-            now_us: The time.
+            now_us: The present time.
             cold: Whether a run cannot be replayed. It is called only for runs that would expire now; a run that cannot
                 be replayed stays.
         """
@@ -209,7 +209,7 @@ class Housekeeping:
 
         Args:
             terms: See ``expiry_of``.
-            now_us: The time.
+            now_us: The present time.
             before_us: A run that began later has not expired.
         """
         sql = "SELECT run_id FROM run WHERE started_us < ? ORDER BY started_us LIMIT ?"
@@ -245,7 +245,7 @@ class Housekeeping:
         Args:
             writing: The store's writing connection.
             going: The run.
-            now_us: The time.
+            now_us: The present time.
         """
         with writing.transaction() as connection:
             if not self._as_it_was(connection, going):

@@ -15,7 +15,7 @@ class LaneRows:
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
     """
 
     def __init__(self, reading: ReadConnection, span: RunRows) -> None:

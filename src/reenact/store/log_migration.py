@@ -178,7 +178,7 @@ def fold_some(
     address beyond the log.
 
     Args:
-        connection: The connection, in a transaction.
+        connection: A connection, in a transaction.
         log: The number of the log, which reads no other log.
         column: ``asked`` or ``came``.
         folding: The fold of this column, which has seen the rows before the address.

@@ -18,7 +18,7 @@ def deliveries(reading: ReadConnection, span: RunRows, start: int) -> Iterator[D
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
         start: The number of the first delivery to read.
     """
     found = chain.from_iterable(_packs(reading, span, start))  # in C, because a replay reads one at every turn

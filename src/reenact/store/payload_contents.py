@@ -15,7 +15,7 @@ class Contents:
 
     Args:
         hasher: The store's hash.
-        rows: Answers queries.
+        rows: Gives all rows of a query.
     """
 
     def __init__(self, hasher: KeyedHash, rows: Rows) -> None:

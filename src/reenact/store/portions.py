@@ -23,7 +23,7 @@ def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[byte
     """Write a body as a text: each piece is a frame. Returns the content of the body's row (codec ``SPLICED``).
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         owner: The number of the log to which the body belongs.
         pieces: The pieces of the body, in order.
     """

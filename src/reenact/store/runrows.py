@@ -45,7 +45,7 @@ def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = No
     """Write a new run's row, and return its number.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         run: The run.
         log: Number of the log that holds its events; None for a log of its own.
 

@@ -67,7 +67,7 @@ class SharingRecording:
         """See ``abc.store.Recording``."""
         return self._own.run
 
-    # --- where it lies -----------------------------------------------------------------------------------------
+    # --- the logs of its rows ----------------------------------------------------------------------------------
 
     def _pieces(self) -> tuple[LogPiece, ...]:
         rows = self._reading.rows(QUERY, (self._log,))

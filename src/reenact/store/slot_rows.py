@@ -153,7 +153,7 @@ class StateReader:
     """Reads states from their rows. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
         hasher: The store's hash.
     """
 
@@ -296,7 +296,7 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
     value that only the row of a state has, and of which only the digest is known.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
         hasher: The store's hash.
         digest: The digest of the value.
         first: Address of the first event.
@@ -347,7 +347,7 @@ def given_to(connection: sqlite3.Connection, states: StateReader, address: int) 
     """The state before a step, if it has one row that can be read.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         states: Reads rows.
         address: The address of the step.
     """
@@ -379,7 +379,7 @@ def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -
     """Copy some rows of states into another log.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         first: Address of the first event.
         end: Address of the last event.
         by: The number that is added to each address.

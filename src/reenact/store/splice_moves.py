@@ -23,7 +23,7 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
     """Give bodies to other logs. Bodies that could not be read before the move cannot be read after it.
 
     Args:
-        connection: The connection, in a transaction.
+        connection: A connection, in a transaction.
         rows: The number of each row, and of its new log.
     """
     spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())

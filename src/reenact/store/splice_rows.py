@@ -93,7 +93,7 @@ class SplicedBodies:
     """Puts spliced bodies together again. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
     """
 
     def __init__(self, rows: Rows) -> None:

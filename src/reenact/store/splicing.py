@@ -81,7 +81,7 @@ class BodySplicer:
         """Write the row of a body, and return its number. ``finish`` must follow in the same transaction.
 
         Args:
-            connection: In a transaction.
+            connection: A connection, in a transaction.
             digest: Its keyed digest.
             body: The body.
             channel: The channel of the body.
@@ -101,7 +101,7 @@ class BodySplicer:
         same transaction.
 
         Args:
-            connection: In a transaction.
+            connection: A connection, in a transaction.
             row: The number of the row, which must be larger than those of earlier calls.
             body: The body.
             channel: The channel of the body.

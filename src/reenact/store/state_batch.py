@@ -28,7 +28,7 @@ class StateBatch:
     """Writes the states of one transaction of a log.
 
     Args:
-        connection: The connection, in a transaction.
+        connection: A connection, in a transaction.
         origin: The address of the log's first event.
         payloads: Stores long values.
         hasher: The store's hash.

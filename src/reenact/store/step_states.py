@@ -28,8 +28,8 @@ class States:
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
-        bodies: Its payloads.
+        span: The rows of the run.
+        bodies: The payloads of the run.
         hasher: The store's hash.
     """
 

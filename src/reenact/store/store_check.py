@@ -209,7 +209,7 @@ class _Walk:
         if fault.log:
             found.places.add((fault.log, fault.part, fault.number))
 
-    # --- whose it is -------------------------------------------------------------------------------------------
+    # --- the runs of a break -----------------------------------------------------------------------------------
 
     def _touched(self, found: _BreakPlaces) -> tuple[TouchedRun, ...]:
         """The runs that a break touches: the runs of its log, and the runs that read its rows in this log."""

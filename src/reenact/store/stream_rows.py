@@ -25,7 +25,7 @@ class StreamRows:
     Args:
         reading: The store's reading connection.
         hasher: The store's hash.
-        span: Which rows are the run's.
+        span: The rows of the run.
 
     Attributes:
         ended: The digest and size of streams that have ended, by address. They were read with their events, and each is

@@ -72,7 +72,7 @@ class _FileReading:
         self._began: Any = None
 
     def bundle(self) -> Bundle:
-        """All of it."""
+        """The content of the bundle, checked."""
         text = self._small(MANIFEST)
         manifest = self._json(MANIFEST, text)
         try:

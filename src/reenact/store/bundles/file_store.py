@@ -54,7 +54,7 @@ class BundleStore(Views):
 
     Attributes:
         path: The file.
-        bundle: What was read from it.
+        bundle: The content of the file.
     """
 
     def __init__(self, path: Path, bundle: Bundle) -> None:
