@@ -16,11 +16,11 @@ _PAGES = 2048
 """The number of pages that are copied between two calls about the progress."""
 
 Told = Callable[[str, int, int], None]
-"""Called with the current work, the amount done, and the whole amount."""
+"""A function that is called with the name of the current work, the amount done, and the whole amount."""
 
 
 def free_name(source: Path, written: int) -> Path:
-    """The path of the next copy of a store of this format: beside the store, and never an existing file."""
+    """A free path for a copy of a store of format ``written``: beside the store, and never that of an existing file."""
     first = source.with_name(f"{source.name}.format-{written}.backup")
     found, n = first, 1
     while found.exists():
@@ -51,7 +51,7 @@ def back_up(source: Path, target: Path, told: Told) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.link(draft, target)  # overwrites nothing
+        os.link(draft, target)  # fails if the target exists
         _sync_folder(target.parent)
     except sqlite3.Error as error:
         raise explain(error, target.name) from error

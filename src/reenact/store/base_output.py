@@ -72,7 +72,7 @@ class OutputBatch:
 
     Args:
         origin: The address of the log's first row.
-        before: Bytes of each stream that the log has printed so far.
+        before: The number of bytes of each stream that the log has printed so far.
     """
 
     def __init__(self, origin: int, before: dict[int, int]) -> None:

@@ -67,7 +67,7 @@ class Beside:
         return table in self._tables
 
     def log_of_run(self, number: int) -> int:
-        """The log of a run by the number of its row."""
+        """The number of the log of a run, which is given by the number of its row."""
         found = self.ask("SELECT log FROM run WHERE id = ?", number)
         return 0 if found is None else int(found[0])
 

@@ -100,7 +100,7 @@ class Bodies:
         return payload.size == len(data) and self._hasher.named_again(data, payload.digest)
 
     def _event_with(self, digest: str) -> int | None:
-        """The first event that names a payload; a search, for errors only."""
+        """The number of the first event that names a payload, found by a search; for errors only."""
         try:
             row = self._reading.row(
                 "SELECT min(id) FROM event WHERE id BETWEEN ? AND ? AND (instr(asked, ?) OR instr(came, ?))",

@@ -1,7 +1,7 @@
 """The agent's messages and state at an event, derived from its log.
 
-The state is that of the nearest step around the event, or before it in the same strand. Messages and model come from
-the last model call up to the event.
+The state is that of the nearest step around the event, or before the event in the same strand. Messages and model come
+from the last model call up to the event.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
     sort_of = late("reenact.facts.dialects", "sort_of")
 
 PROMPT_VERSION = "prompt_version"
-"""The name of the note on the version of the prompt."""
+"""The name of the evidence that states the version of the prompt."""
 
 
 def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
@@ -133,7 +133,7 @@ def lanes_above(lane: str) -> tuple[str, ...]:
 
 def _said_before(recording: Recording, place: Snapshot, at: Event, inside: set[int]) -> bool:
     """Whether a snapshot had been taken when an event was issued. If a step around the event kept only its state at the
-    end, that is the nearest state."""
+    end, this state counts, too."""
     if place.event in inside:
         return place.phase == "in" or recording.checkpoint_slots(place.event, "in") is None
     ended = recording.event(place.event).ended_us

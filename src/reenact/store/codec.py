@@ -45,7 +45,7 @@ def joined(left: str, right: str) -> str:
 
 
 def pack_bytes(data: bytes | None) -> Json:
-    """Bytes inside a JSON document."""
+    """The JSON value for some bytes inside a document."""
     if data is None:
         return None
     try:

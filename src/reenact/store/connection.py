@@ -30,7 +30,8 @@ BUSY_MS = 10_000
 """The longest wait, in milliseconds, for another process that writes."""
 
 PAGE = 128
-"""The most rows that are fetched at a time. The first page of a walk is smaller, for callers that need one row."""
+"""The most rows that are fetched at a time. The first page of a query is smaller, because many callers need only one
+row."""
 
 FEW = 8
 """The most rows that are fetched at a time where rows are large."""
@@ -235,7 +236,8 @@ class ReadConnection:
             _keep_for_good(connection)
 
     def _forked(self) -> None:
-        """Begin again in a forked child: a thread that does not exist here may have held the lock at the fork."""
+        """Replace lock and connection in a forked child: at the fork, a thread that the child does not have may have
+        held the lock."""
         self._lock = allocate_lock()
         self._pid = getpid()
         if self._connection is not None:
@@ -330,7 +332,7 @@ class WriteConnection:
             self._brought_in = size
 
     def pragma(self, name: str) -> int:
-        """A number of SQLite about the file (``freelist_count``)."""
+        """The value of a pragma that gives a number about the file, such as ``freelist_count``."""
         self._check_process()
         with self._lock:
             try:

@@ -51,7 +51,7 @@ def course_of(recording: Recording, events: Iterable[Event] | None = None, *, bu
 
 
 class _Reader:
-    """Reads one run, as far as its budget goes."""
+    """Reads the course of one run, with contents up to the budget."""
 
     def __init__(self, recording: Recording, events: list[Event], budget: int) -> None:
         self._recording = recording

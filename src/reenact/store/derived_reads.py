@@ -1,4 +1,5 @@
-"""The views that every store derives from its runs in the same way: events by reference, checkpoints, closing."""
+"""The methods that every store has in the same form, because they only need its other methods: events by reference,
+checkpoints, closing."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ class EventBatch:
             self._updates[event] = (text, crc, where)
 
     def _has_row(self, connection: sqlite3.Connection, event: int) -> bool:
-        """Whether an event has a row. If the batch with a call was lost, the call's result cannot be stored."""
+        """Whether an event has a row. If the batch with the beginning of a call was lost, the event has none, and the
+        result of the call cannot be stored."""
         if event in self._events:
             return True
         query = "SELECT 1 FROM event WHERE id = ?"

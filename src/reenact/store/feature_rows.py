@@ -1,7 +1,7 @@
 """The features of runs (``facts.features``), one row each: written when a run closes, or once for older runs.
 
-The table is made with its first row. The table is derived. A reader that does not know it can still read the store, and
-a row that is missing, damaged or of another version is made again from its run.
+The table is made with its first row. All of the table can be made again: a row that is missing, damaged or of another
+version is made from its run. A reader that does not know the table can still read the store.
 """
 
 from __future__ import annotations

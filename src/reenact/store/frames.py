@@ -16,7 +16,7 @@ DEFLATED = 1
 """The codec of a portion: raw deflate, flushed after each portion. The row of each portion has this number."""
 
 FRAME = 128 << 10
-"""Bytes of text after which a frame ends."""
+"""The number of bytes of text after which a frame ends."""
 
 _PORTION = 64 << 10
 _LEVEL = 6
@@ -57,7 +57,8 @@ class StreamPacker:
         self._begin()
 
     def pack(self, text: bytes) -> list[Portion]:
-        """Pack the text that follows. A portion that begins a frame replaces the stored portions within its size."""
+        """Pack the next part of the text. A portion that begins a frame replaces the stored portions within its
+        size."""
         found: list[Portion] = []
         for at in range(0, len(text), _PORTION):
             some = text[at : at + _PORTION]
@@ -90,7 +91,7 @@ class StreamPacker:
 
 
 def unpack(portions: list[Portion]) -> bytes:
-    """The text of a frame, from its first portion up to the first damaged one."""
+    """The text of a frame, from its first portion up to the first damaged portion."""
     found: list[bytes] = []
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     for start, _, size, codec, data, crc in portions:

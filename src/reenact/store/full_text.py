@@ -28,7 +28,7 @@ MOST = 400_000
 """The most words of one run. A book has some 20,000."""
 
 SIDE_BY_SIDE = 8
-"""The number of conversations under one name whose last body is remembered."""
+"""The most conversations under one name whose last body is kept in memory."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
 _WORD = lazy_regex(r"[^\W_]+")
@@ -43,7 +43,8 @@ _ENCODED = lazy_regex(rb"[0-9A-Za-z+/=_-]{512,}")
 _IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
 _RUN = b"a" * 512
 _LETTERS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
-"""A table that keeps the ASCII characters of ``_WORD`` and replaces the rest by spaces: faster than a search."""
+"""A table for ``translate`` that keeps the ASCII characters of ``_WORD`` and replaces all others by spaces, which is
+faster than a search."""
 _SAID = ("text", "answer")
 """The fields of a model call's reading that hold text."""
 _MOST_WORDS = 16

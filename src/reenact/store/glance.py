@@ -86,7 +86,7 @@ def _fields(connection: sqlite3.Connection, kind: str) -> Iterator[Offer]:
 
 
 def _tags(connection: sqlite3.Connection, start: str) -> Iterator[Offer]:
-    """The names of labels, each with an equals sign; after an equals sign, the values of that label."""
+    """The names of labels, each with an equals sign. If ``start`` has an equals sign, the values of that label."""
     name, equals, _ = start.partition("=")
     last = ""
     while True:

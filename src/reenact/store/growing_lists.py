@@ -1,9 +1,9 @@
-"""Growing lists in a SQLite store: each list has a text of its own, and every version of the list is that text up to
+"""Growing lists in a SQLite store: each list has a text of its own, and every version of the list is this text up to
 some position.
 
-The text begins with the bracket that closes the list. So a version is two pieces: the text after that bracket, up to
-the end of the version, and the bracket. A version needs no earlier version, and its digest continues the digest of the
-earlier text.
+The text begins with the bracket that closes the list. So a version consists of two pieces: the text after this bracket,
+up to the end of the version, and the bracket itself. A version needs no earlier version, and its digest continues the
+digest of the earlier text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class GrowingLists:
 
     Args:
         owner: Number of the log.
-        begin: Begins a hash.
+        begin: Gives a new hash object.
     """
 
     def __init__(self, owner: int, begin: Callable[[], Hash]) -> None:

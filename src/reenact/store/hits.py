@@ -1,8 +1,8 @@
 """Finds the runs with some words, a part of the index at a time, because every run may have a word.
 
-A word counts as itself and as the beginning of longer ones. For a beginning, SQLite's index first merges all words with
-it (20 ms for 100,000 runs). A whole word is found at once. So whole words are searched first, and beginnings only in
-the runs without such a word.
+A word counts as itself and as the beginning of longer ones. To find a beginning, SQLite's index first merges the
+entries of all words with this beginning (20 ms for 100,000 runs). A whole word is found at once. So whole words are
+searched first, and beginnings only in the runs without such a word.
 """
 
 from __future__ import annotations

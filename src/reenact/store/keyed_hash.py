@@ -1,4 +1,4 @@
-"""The store's hash, which digests of payloads are made with."""
+"""The store's hash, which makes the digests of payloads."""
 
 from __future__ import annotations
 

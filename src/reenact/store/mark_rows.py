@@ -1,4 +1,4 @@
-"""The rows of marks: lines in time, each as JSON with its check sum, in a table that the first mark makes.
+"""The rows of marks, each as JSON with a check sum, in a table that is made with the first mark.
 
 A reader that does not know the table can still read the store.
 """
@@ -30,7 +30,7 @@ def insert_mark(connection: sqlite3.Connection, mark: Mark) -> None:
 
 
 def delete_mark(connection: sqlite3.Connection, mark_id: str) -> None:
-    """Forget a mark, in a transaction; a missing mark is no error."""
+    """Remove a mark, in a transaction. It is no error if the mark is missing."""
     connection.execute(_MADE)
     connection.execute("DELETE FROM mark WHERE id = ?", (mark_id,))
 

@@ -56,7 +56,7 @@ class KeptLog:
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
-    """The events that were read since the log ended, by run and number."""
+    """A cache of the events that were read after the log had ended, by run and number."""
     _in_order: dict[int | None, list[EventRecords]] = field(default_factory=dict)
     _lists: dict[int, bytes] = field(default_factory=dict)
     _texts: list[Record] = field(default_factory=list)

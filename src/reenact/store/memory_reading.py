@@ -148,7 +148,7 @@ class MemoryRecording:
         if not self._holds(path):
             return []
         known = self._log.paths.get(path)
-        if known is None:  # a lane whose opening was lost is called by its number
+        if known is None:  # the opening of the lane was lost: its path is made from its number
             return [call for call in self._calls() if self._path(call.issued.lane) == path]
         return self._log.in_order(known)
 

@@ -1,5 +1,5 @@
 """Runs inside runs: a nested recording has its events in the log of the run around it, and its code runs as part of
-that run."""
+that outer run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of one run in a SQLite store: its deliveries, unpacked row by row from any number on."""
+"""The order of one run in a SQLite store: the deliveries, unpacked row by row, beginning at any number."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ _LEVEL = 1
 _WORTH = 0.9
 _TRIAL = 8192
 _BLOCK = 64 << 10
-"""The least number of woven bytes that are compressed together."""
+"""The least number of bytes of woven text that are compressed together."""
 _REMEMBERED = 50_000
 LEAST_OF_A_STEP = 64
-"""The least size, in bytes, of a step's state that is stored as a change of the state before. A replay does not answer
-with states."""
+"""The least size, in bytes, of a step's state that is stored as a change of the state before. The size is small,
+because a replay does not answer with states and need not read them quickly."""
 LEAST_SPLICED = 1 << 10
 MOST_SPLICED = 16 << 20
 """The least and the largest size of a body that is stored as a change. The upper limit exists because the last versions
@@ -388,7 +388,7 @@ def _has_no_bytes(body: bytes) -> bool:
 
 
 def _is_apart(body: bytes) -> bool:
-    """Whether a body has nothing in common with any other."""
+    """Whether a body is never compared with other bodies."""
     return is_large(body) or is_withheld(body)
 
 

@@ -68,7 +68,7 @@ class LogPiece:
 
 
 def place_of(lane: int, position: int) -> int:
-    """The number for the reads of a lane at one of its positions."""
+    """The number in ``LogPart.READS`` for the ambient reads of a lane at a position."""
     return lane << SHIFT | position
 
 

@@ -116,7 +116,8 @@ def parse_run(text: str) -> Latest | Prefix:
 
 
 def parse_event(text: str) -> int | Occurrence:
-    """The part after the colon: a number, or ``name#n`` (a bare name is its first event).
+    """The part of a reference after the colon: a number, or ``name#n`` (a name alone means the first event of this
+    name).
 
     Raises:
         EventNotFound: The part is empty.
@@ -150,7 +151,7 @@ def split(ref: str) -> tuple[str, str]:
 
 
 def find_event(recording: Recording, at: int | str) -> Event:
-    """The event that a number, or ``name#n``, names in a run.
+    """The event of a run that is named by a number or by ``name#n``.
 
     Raises:
         EventNotFound: No event matches.

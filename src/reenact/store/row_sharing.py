@@ -365,7 +365,7 @@ def _remove(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) ->
 
 
 def _order(connection: sqlite3.Connection, log: int, numbers: Ranges) -> Iterator[Delivery]:
-    """The deliveries of one log with these numbers, without those in damaged rows."""
+    """The deliveries of one log with these numbers, without deliveries in damaged rows."""
     if not numbers:
         return
     first, end = numbers.bounds[0], numbers.bounds[-1]

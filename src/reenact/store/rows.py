@@ -94,7 +94,7 @@ def ended_row(  # each argument is an item of the list
 
 
 def parsed(address: int, text: str, crc: int | None) -> list[Json]:
-    """A column's list, checked.
+    """The list in a column, checked and parsed.
 
     Raises:
         StoreError: The text is not the stored one.

@@ -62,8 +62,8 @@ def has_narrow(rows: Rows) -> bool:
 
 
 def make_narrow(writing: WriteConnection, rows: Rows, *, any_size: bool = False) -> None:
-    """Give the index to a store that lacks it: to a small store, where it takes little time, or to a store of
-    ``any_size``."""
+    """Create the index in a store that lacks it, if the store is small (then this takes little time) or ``any_size`` is
+    set."""
     if has_narrow(rows):
         return
     if any_size or len(rows("SELECT 1 FROM run LIMIT ?", (_SMALL + 1,))) <= _SMALL:
@@ -185,7 +185,8 @@ def _marks(numbers: Sequence[int]) -> str:
 
 
 def _narrowing(filters: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Queries that each give the numbers of the runs of one filter from its own index, the narrowest first."""
+    """Queries for the numbers of the runs of one filter, each from the filter's own index; the narrowest filter comes
+    first."""
     for name in _INDEXED:
         if filters.get(name) is not None:
             yield f"SELECT id FROM run WHERE {name} = ?", (filters[name],)

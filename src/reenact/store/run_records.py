@@ -129,7 +129,7 @@ def as_begun(run: Run) -> Run:
 
 
 def _anywhere(run: Run) -> Run:
-    """A run without the facts that depend on its store, because each store has digests of its own."""
+    """A run without the digest of its result, because each store has digests of its own."""
     return replace(run, result="") if run.result else run
 
 

@@ -104,7 +104,7 @@ def amend_run(connection: sqlite3.Connection, number: int, *, flag: str | None, 
 
 
 def row_number(connection: sqlite3.Connection, run_id: str) -> int | None:
-    """Number of a run's row, or None."""
+    """The number of a run's row; None if there is no row."""
     row = connection.execute("SELECT id FROM run WHERE run_id = ?", (run_id,)).fetchone()
     return None if row is None else int(row[0])
 

@@ -1,7 +1,8 @@
-"""Copies the rest of a damaged store into a new one: run by run, with a list of all losses.
+"""Copies the readable part of a damaged store into a new store: run by run, with a list of all losses.
 
-A run is read twice: once to find its losses, once to write the rest, with the losses noted in the run itself. The new
-store gets its name when it is complete; until then it is a draft, which the next salvage removes if its process died.
+A run is read twice: once to find its losses, and once to write the rest, with the losses noted in the run itself. The
+new store gets its name when it is complete. Until then it is a draft; if the process dies, the next salvage removes the
+draft.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ class _Readable:
         return self._one(None, "the evidence", lambda: dict(self._recording.notes(None))) or {}
 
     def _events(self, ends: Mapping[int, int]) -> Iterator[Record]:
-        """All events. Missing ones count as lost if the log had more events than it has now."""
+        """The records of all events. If the log has fewer events than it once had, the missing events count as lost."""
         recording = self._recording
         count = self._one(None, "the number of events", recording.count) or 0
         last = self._one(None, "the number of the last event", recording.last)

@@ -374,7 +374,7 @@ def _page(
     *,
     backwards: bool,
 ) -> tuple[list[T], int]:
-    """The next rows of some logs, in order, and the number from which to continue (-1: that was all)."""
+    """The next rows of some logs, in order, and the number from which to continue (-1: there are no more rows)."""
     after, before = between
     found: list[T] = []
     bounds: list[int] = []

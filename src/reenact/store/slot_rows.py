@@ -59,7 +59,7 @@ class KeptState(NamedTuple):
 
     Attributes:
         names: The names of its slots, in order.
-        kept: The content of each.
+        kept: The content of each slot.
     """
 
     names: tuple[str, ...]

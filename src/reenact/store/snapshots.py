@@ -18,7 +18,7 @@ from reenact.store.slot_rows import GIVEN, PACKED, KeptState, StateReader
 _FIRST_PAGE = 4
 _PAGE = 1024
 _LARGE = 1 << 15
-"""The stored size above which a payload is not fetched together with others, in bytes."""
+"""The most stored bytes of a payload that is fetched together with others."""
 _NONE_YET = object()
 
 Given = Mapping[int, tuple[Any, ...]]
@@ -190,7 +190,7 @@ def _strands(reading: ReadConnection, log: int, lane: tuple[str, ...], lanes: Co
 
 
 def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
-    """The codec and data of some payloads, by digest; no data for large ones."""
+    """The codec and data of some payloads, by digest; the data is None for large payloads."""
     if not digests:
         return {}
     found = reading.rows(

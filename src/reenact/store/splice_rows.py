@@ -2,7 +2,8 @@
 
 A **text** holds the new parts of one log's bodies in the order in which they came. Its frames lie in ``frame``, by
 ``text << 32 | place``. The row of a body names its text, the row of the earlier version (or none), and the change from
-that version. It names no part of another text. So a text and all its bodies belong to one log and are removed together.
+that version. The row names no part of another text. So a text and all its bodies belong to one log and are removed
+together.
 """
 
 from __future__ import annotations

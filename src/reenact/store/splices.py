@@ -19,7 +19,8 @@ from reenact.facts.alike import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 LEAST = 32
-"""The shortest common beginning or end with the version before that is worth a reference."""
+"""The least number of bytes at the beginning or end of a version that are stored as a reference to the version
+before."""
 
 FOUND = 96
 """The shortest text that is worth a piece of its own. The JSON around a message is too short, and stays with the

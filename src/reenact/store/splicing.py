@@ -1,7 +1,7 @@
 """Bodies stored as changes: finds the earlier body that a body continues, and the rows to write.
 
-A body continues the body of its channel that shares the longest beginning with it. That body is found by comparison. So
-parallel conversations under one name do not disturb each other.
+A body continues the earlier body of its channel with which it shares the longest beginning. This earlier body is found
+by comparison, so that parallel conversations under one name do not disturb each other.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BodySplicer:
         self.restart()
 
     def restart(self) -> None:
-        """Forget everything: later bodies go to a new text."""
+        """Forget all earlier bodies and begin a new text."""
         self._text = 0
         self._recent = Recent()
         self._packing = StreamPacker()
@@ -121,7 +121,7 @@ class BodySplicer:
         put_text(connection, self._text, self._packing, text)
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """Seal the text, because no more is expected. A later body is still appended."""
+        """Seal the last frame of the text, because no more bodies are expected. A later body can still be appended."""
         self.finish(connection)
         put_portions(connection, self._text, self._packing.seal())
 

@@ -115,7 +115,7 @@ class SqliteLog:
         for record in records:
             if type(record) is RunClosed and record.run.id == self._state.run_id:
                 self._ended = record.run.status
-        if self._lock.is_lost():  # SQLite would wait for its locks, and write to the files with its old descriptors
+        if self._lock.is_lost():  # else SQLite would wait for locks, and write to wrong files
             lose(self._writing.path)
             raise lost()
         batch = _Batch(self._state)

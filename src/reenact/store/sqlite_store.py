@@ -1,7 +1,6 @@
-"""A store in one SQLite file: its runs, references to them, amending and forgetting them.
+"""A store in one SQLite file: finds, records, amends and removes runs.
 
-The file is made when the first run begins. Reading and writing use connections of their own; both are opened when
-they are first needed.
+The file is made when the first run begins. Reads and writes have a connection each, which is opened on first use.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class StateBatch:
         return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note, given)
 
     def _shape_of(self, names: tuple[str, ...]) -> str:
-        """The number of the row with the names of a state's slots; empty if the log has too many of them."""
+        """The number of the row with the names of a state's slots; empty if the log has too many of these rows."""
         number = self._known.get(names, self._shapes.get(names))
         if number is None:
             number = len(self._known) + len(self._shapes)

@@ -1,4 +1,5 @@
-"""The states of one run's steps in a SQLite store: at one event, at each event, and over time."""
+"""The states of one run's steps in a SQLite store: the state at an event, the states at all events, and the versions of
+a slot."""
 
 from __future__ import annotations
 

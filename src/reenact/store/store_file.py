@@ -1,5 +1,5 @@
-"""The file of a store: its two connections, its facts about itself, and the lock files of living recorders beside
-it."""
+"""The file of a store: its two connections, its facts about itself (formats and key), and the lock files of living
+recorders beside it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class StoreFile:
 
 
 def no_store(url: str) -> RunNotFound:
-    """The error for reading where nothing was ever recorded; its ``reason`` is ``absent``."""
+    """The error for reading a store that does not exist; its ``reason`` is ``absent``."""
     return RunNotFound(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",

@@ -11,7 +11,7 @@ REPOSITORY = ".git"
 
 
 def find_directory(start: Path) -> Path:
-    """The nearest ``.reenact`` from a directory upwards; without one, the path that a new one would have.
+    """The nearest folder ``.reenact`` from a directory upwards; if there is none, the path that a new one would have.
 
     The root of a repository ends the search: folders above it belong to other projects.
     """

@@ -1,4 +1,4 @@
-"""The runs of a store in their present state: found by filters and references, and opened."""
+"""Finds the runs of a store by filters and references, in their present state, and opens them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class StoredRuns:
         if row is None:
             end = wanted.text + "{"
             found: list[Any] = []
-            for column in ("tail", "run_id"):  # a match in the displayed part of an id goes before a match in the rest
+            for column in ("tail", "run_id"):  # a match in the displayed part of an id (its tail) comes first
                 found = found or reading.rows(
                     f"SELECT run_id FROM run WHERE {column} >= ? AND {column} < ? ORDER BY run_id DESC LIMIT 100",
                     (wanted.text, end),

@@ -1,4 +1,4 @@
-"""The totals of a run without an end: its process died, or it is still being recorded."""
+"""The totals of a run whose end was not written, because its process died or it is still being recorded."""
 
 from __future__ import annotations
 

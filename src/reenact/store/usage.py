@@ -82,8 +82,8 @@ class Usage:
         return {row[0]: RunPlace(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
 
     def sizes(self) -> Mapping[int, int]:
-        """About how many bytes each log has in the file. Rows that a fork shares with its parent count for the
-        parent."""
+        """About how many bytes each log has in the file. Rows that a fork reads in its parent's log count for the
+        parent's log."""
         tables = {name for (name,) in self._reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         found: dict[int, int] = {}
         for table, sql in _SIZES:

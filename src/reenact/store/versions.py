@@ -175,8 +175,8 @@ def migrate(
 
 
 def bring_up(connection: sqlite3.Connection) -> None:
-    """Bring an older store that is still being written to today's format, inside a transaction. From now on older
-    versions refuse it."""
+    """Bring a store of an older format, which may be in use, to today's format, inside a transaction. From now on older
+    versions refuse the store."""
     found = read_format(connection)
     for each in range(found.written, WRITTEN):
         MIGRATIONS[each](connection)

@@ -52,7 +52,8 @@ _SEAL: Final = lazy_regex(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1
 _TAIL: Final = 256
 _NAME: Final = lazy_regex(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
 _PIECE: Final = 1 << 18
-"""Bytes that are read at a time. A smaller file is read at once, and exactly the checked bytes are used."""
+"""The number of bytes that are read at a time. A smaller file is read only once, so that exactly the checked bytes are
+used."""
 
 
 @dataclass(frozen=True, slots=True)

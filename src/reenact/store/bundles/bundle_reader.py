@@ -1,4 +1,4 @@
-"""Reading a bundle: all of it is checked before any part is returned."""
+"""Reads a bundle: all of the file is checked before any part is returned."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 class _FileReading:
-    """One reading of one file.
+    """Reads and checks one file.
 
     Args:
         archive: The open container.

@@ -1,4 +1,4 @@
-"""Writing a bundle: its runs as lines and blobs, and a manifest over them. The file is written completely or not at
+"""Writes a bundle: its runs as lines and blobs, and a manifest of them. The file is written completely or not at
 all."""
 
 from __future__ import annotations

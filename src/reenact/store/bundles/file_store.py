@@ -37,7 +37,8 @@ def bundle_store(path: Path) -> BundleStore:
 
 
 class ContentHash(KeyedHash):
-    """Plain SHA-256: a payload has the same address in every copy of a bundle."""
+    """The hash of a bundle, which is plain SHA-256, so that a payload has the same address in every copy of a
+    bundle."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """The limits for a bundle and each of its parts: the writer keeps to them, and the reader enforces them.
 
-Bundles are sent to other people, so reading one must stay cheap for any content: below five seconds and 256 MiB of
-memory, for the worst case within these limits.
+Bundles are sent to other people, so it must be cheap to read a bundle with any content: the worst case within these
+limits takes less than five seconds and 256 MiB of memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The content of a bundle, as values."""
+"""The content of a bundle, as Python values."""
 
 from __future__ import annotations
 

@@ -152,7 +152,8 @@ def _fidelity(data: Mapping[str, Json]) -> Fidelity:
 
 
 def _altered(value: Json) -> None:
-    """Refuse a value that ``pack_bytes`` cannot have made: it makes null, a text, or a list of one base64 text."""
+    """Refuse a value that ``pack_bytes`` cannot have made, which is any value except null, a text, and a list of one
+    base64 text."""
     if type(value) is list and len(value) == 1 and type(value[0]) is str:
         b64decode(value[0], validate=True)
     elif value is not None and type(value) is not str:

@@ -1,4 +1,4 @@
-"""A bundle as text for a review: requests and answers, one fact a line, so that a diff shows the changes.
+"""A bundle as text for a review: requests and answers, one fact on each line, so that a diff shows the changes.
 
 Times, the order of turns and packed reads are left out: they differ between two recordings of the same behaviour. The
 digest at the top differs whenever any part of the bundle differs.
