@@ -75,9 +75,8 @@ class SqliteLog:
         writing: The store's writing connection.
         hasher: The store's hash.
         lock: The lock that shows that the run is being recorded, held until ``close``.
-        parent_of: Gives the number of the log that the run continues, which has ended; rows that are equal there are
-            left to that log. Called in the transaction in which the run begins, so that the parent cannot be deleted in
-            between.
+        parent_of: Gives the number of the ended log that the run continues, to which equal rows are left. Called in the
+            transaction in which the run begins, so that the parent cannot be deleted in between.
 
     Raises:
         StoreError: The run cannot be written, or exists already.

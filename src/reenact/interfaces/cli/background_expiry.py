@@ -25,7 +25,7 @@ else:
     shortest_us = late("reenact.facts.retention", "shortest_us")
 
 EVERY_US = 3_600_000_000
-"""The least time between two clean-ups of a store."""
+"""The least time between two removals of expired runs in a store, in microseconds."""
 
 
 def tidy(shell: Shell) -> None:

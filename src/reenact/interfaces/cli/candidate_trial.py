@@ -339,7 +339,7 @@ def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
 
 
 def _share_broken(found: FixTrial) -> str:
-    """The share of healthy runs that break; empty where none could be run."""
+    """The share of healthy runs that break, as text; empty if no healthy run could be run again."""
     low, high = (round(100 * end) for end in found.broken.interval)
     return f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
 
@@ -376,8 +376,8 @@ def _named(runs: Sequence[TriedRun], fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _next_command(found: FixTrial, chosen: TrialChoice, candidate: Candidate, how: Mapping[str, Any]) -> str:
-    """The most useful command: keep the fix; or ask models where no answer is recorded; or look at a run that is not
-    fixed or breaks."""
+    """The most useful next command: one that keeps the fix, asks models where no answer is recorded, or looks at a run
+    that is not fixed or breaks."""
     first = chosen.members[0].run
     if found.exit_code == 0:
         return f"reenact golden add {tail(first)} --as run-{tail(first)} --expect \"status == 'ok'\""

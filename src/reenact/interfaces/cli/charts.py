@@ -29,7 +29,7 @@ def days_between(first: str, last: str, most: int) -> list[str]:
 
 
 def sparkline(values: Sequence[int], bars: str) -> str:
-    """Figures as one bar each: the largest is the highest, and a zero is a blank."""
+    """Figures as a line with one bar for each: the largest figure has the highest bar, and a zero is a blank."""
     top = max(values, default=0)
     return "".join(bars[-(-value * len(bars) // top) - 1] if value else " " for value in values)
 
@@ -44,7 +44,7 @@ def encodes(text: str, encoding: str | None) -> bool:
 
 
 def moment_in(zone: tzinfo, at_us: int) -> datetime:
-    """A time in a zone; the epoch for a time that no calendar has."""
+    """A time in a zone; the epoch for a time that ``datetime`` cannot represent."""
     try:
         return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
     except OverflowError:

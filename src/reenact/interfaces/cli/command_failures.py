@@ -1,4 +1,4 @@
-"""How a command ends: the text for each kind of failure, and its exit code."""
+"""The text and the exit code for each kind of failure of a command."""
 
 from __future__ import annotations
 

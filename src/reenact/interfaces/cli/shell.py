@@ -132,7 +132,7 @@ def with_a_script(command: str) -> str:
 
 
 def folded(text: str, width: int = 80) -> str:
-    """A message, wrapped to a width. The next command stays on one line, so that it can be copied."""
+    """A message, wrapped to a width. The command in it stays on one line, so that it can be copied."""
     head = "reenact: "
     if len(text) <= width or not text.startswith(head) or "next: " in text or "-> reenact" in text[:width]:
         return text
@@ -164,7 +164,7 @@ def wrapped(head: str, text: str, width: int) -> Iterator[str]:
 
 
 def binary_stdout() -> IO[bytes]:
-    """Standard output for exact bytes."""
+    """Standard output as a stream for exact bytes."""
     sys.stdout.flush()
     return sys.stdout.buffer
 
@@ -192,7 +192,7 @@ def _set(field: str, wanted: Callable[[Any], Any]) -> Callable[[click.Context, c
 
 
 def common_options() -> list[click.Parameter]:
-    """Fresh copies of the options that may stand before or after every command."""
+    """New copies of the options that may come before or after the name of any command."""
     return [
         click.Option(
             ["--store"],

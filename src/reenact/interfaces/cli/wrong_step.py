@@ -102,7 +102,7 @@ def pointed_data(found: PointedAnswer, model: str) -> dict[str, Json]:
 
 
 def _price(about: Inquiry) -> str:
-    """The price of the question, in words; "price unknown" where it is not known."""
+    """The price of the question to the model, in words; "price unknown" if it is not known."""
     protocol, name = protocol_of(about.model)
     usage = {"tokens_in": about.tokens, "tokens_out": _REPLY}
     priced = prices()

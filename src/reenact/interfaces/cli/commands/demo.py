@@ -1,4 +1,4 @@
-"""``reenact demo``: the guided tour."""
+"""``reenact demo``: runs the guided tour."""
 
 from __future__ import annotations
 

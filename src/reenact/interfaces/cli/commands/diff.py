@@ -1,4 +1,4 @@
-"""``reenact diff``: where two runs first differ, and how; more than two runs as a table."""
+"""``reenact diff``: shows where two runs first differ, and how; more than two runs are shown as a table."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None, progr
         return f"reenact replay {name}{program}"
     if golden is not None:
         return f"reenact golden run {golden}" if golden else ""
-    if run.interrupted_at is not None:  # an expectation needs a run that has ended
+    if run.interrupted_at is not None:  # a golden with an expectation needs a run that has ended
         return f"reenact fork {name}:{run.interrupted_at} --live reads --dry-run"
     option = "--holds" if run.status is Status.OK else "--expect"
     (file,) = shlex.split(name)

@@ -92,7 +92,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
 
 
 def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> list[tuple[str, ...]]:
-    """The groups in display order: days and periods between marks by time, the latest first."""
+    """The groups in the order of display: days, and periods between marks, by time with the latest first; other groups
+    by ``_rank``."""
     ranked = sorted(groups, key=lambda key: _rank(key, groups[key]))
     if by == MARK:
         return sorted(ranked, key=lambda key: -periods.names.index(key[0]))
@@ -184,7 +185,7 @@ def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
 
 
 def _chart(account: Account) -> Iterator[str]:
-    """The runs and tokens of each day, as bars; only for a terminal."""
+    """The runs and tokens of each day, as bars; nothing where standard output is no terminal."""
     if not sys.stdout.isatty():
         return
     by_day = {key[0]: found for key, found in account.by(["day"]).items()}

@@ -150,7 +150,7 @@ def _line(prompt: str) -> str:
     """One line that the user types.
 
     Raises:
-        _Quit: The input has ended.
+        _Quit: The input has ended, or the user has interrupted it.
     """
     try:
         click.echo(prompt, err=True, nl=False)
