@@ -178,7 +178,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 class ReadConnection:
-    """Reading queries, from any thread; each query is finished before the next one begins.
+    """Runs reading queries, from any thread; each query is finished before the next one begins.
 
     Args:
         path: The file.

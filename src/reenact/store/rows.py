@@ -106,8 +106,8 @@ def parsed(address: int, text: str, crc: int | None) -> list[Json]:
 
 
 Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, int | None, bytes | None]
-"""What an event is made from: its address, its lane, its three columns (each with its check sum), and the digest of its
-stream."""
+"""The values from which an event is made: its address, its lane, its three columns (each with its check sum), and the
+digest of its stream."""
 
 
 class RecurringFacts:
