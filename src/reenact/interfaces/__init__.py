@@ -1,1 +1,1 @@
-"""Clients of the public interface: what people and other programs touch."""
+"""Clients of the public interface, which people and other programs use: the command line and its completion."""

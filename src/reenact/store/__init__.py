@@ -1,6 +1,7 @@
 """Runs at rest: an append-only log for each run, and the reading views over it.
 
-Its names are loaded when they are first used: a glance at a store needs none of them.
+The names of this package are loaded on first use, because a quick look at a store (``store.glance``) needs none of
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reading ahead: fetches the rows that the next calls of a replay will need, together with the present ones.
 
 A replay goes through a run from its first call to its last, so it needs the following rows next. One query then serves
-dozens of calls, with warm processor caches: work for a single row costs twice as much between the steps of an agent.
-Random access pays for one page more than needed.
+dozens of calls, with warm processor caches. Rows that are read one by one, between the steps of an agent, cost twice as
+much each. Random access reads up to a page of rows in vain.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from reenact.store.schema import LOW
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
 
 Segment = tuple[int | None, int, bytes]
-"""Number of its delivery, microseconds since the run began, and bytes."""
+"""One segment of a stream: the number of its delivery, its time in microseconds since the run began, and its bytes."""
 
 SHORT = 8192
-"""Streams kept in rows of more bytes than this are not read ahead."""
+"""The largest row, in bytes, that is read ahead; streams with larger rows are not."""
 
 _EVENTS_AHEAD = 96
 _CHUNKS = 128
@@ -32,7 +32,7 @@ _STRANDS = 64
 
 
 class ShortStreams:
-    """Short streams, many at a time: read, unpacked and checked in one go, while the caches are warm.
+    """Reads, unpacks and checks many short streams at a time, while the caches are warm.
 
     Args:
         reading: The store's reading connection.
@@ -47,8 +47,8 @@ class ShortStreams:
         self._known: dict[int, tuple[bytes, list[Segment]]] = {}
 
     def segments(self, address: int, digest: bytes, total: int) -> list[Segment] | None:
-        """All segments of the stream at ``address``, which has ``total`` bytes and this digest; None where it is long,
-        or damaged: then reading row by row finds the fault."""
+        """All segments of the stream at ``address``, which has ``total`` bytes and this digest; None where the stream
+        is long or damaged. The caller then reads it row by row, which finds the fault."""
         if total > SHORT:
             return None
         if address not in self._known:
@@ -69,7 +69,7 @@ class ShortStreams:
                 self._known[event] = stream
 
     def _stream(self, rows: Iterable[tuple[Any, ...]]) -> tuple[bytes, list[Segment]] | None:
-        """The digest and the segments of one stream; None where a row is damaged or missing."""
+        """The digest and the segments of one stream; None if one of its rows is damaged or missing."""
         link = FIRST_LINK
         found: list[Segment] = []
         try:
@@ -88,7 +88,7 @@ class ShortStreams:
 
 
 class AmbientAhead:
-    """The ambient reads of each lane, many positions at a time.
+    """Reads the ambient reads of each lane, many positions at a time.
 
     Args:
         reading: The store's reading connection.
@@ -101,7 +101,7 @@ class AmbientAhead:
         self._pages: dict[int, AmbientPage] = {}
 
     def packs(self, strand: int, position: int) -> dict[str, bytes]:
-        """The packs of one lane at one position, by source.
+        """The packed reads of one lane at one position, by source.
 
         Raises:
             StoreError: One of the packs is damaged.
@@ -121,7 +121,7 @@ class AmbientAhead:
         )
         end = 1 << 62
         if len(rows) == _READS:
-            end = rows[-1][0]  # the last position may go on behind the page
+            end = rows[-1][0]  # the next page may have more rows of the last position
             if end == position:
                 rows = self._reading.rows(
                     "SELECT position, source, data, crc FROM ambient WHERE strand = ? AND position = ? ORDER BY n",
@@ -145,7 +145,7 @@ class AmbientAhead:
 
 
 class AmbientPage:
-    """The ambient reads of one lane from one position to another: packs by position and source."""
+    """The ambient reads of one lane from one position to another, packed, by position and source."""
 
     __slots__ = ("damaged", "end", "first", "packs")
 

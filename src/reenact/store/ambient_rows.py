@@ -15,12 +15,12 @@ from reenact.store.span import RunRows
 
 
 class AmbientRows:
-    """The ambient reads of one run.
+    """Finds the ambient reads of one run.
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
-        lanes: Its lanes.
+        span: The rows of the run.
+        lanes: The lanes of the run.
     """
 
     def __init__(self, reading: ReadConnection, span: RunRows, lanes: LaneRows) -> None:
@@ -37,7 +37,7 @@ class AmbientRows:
         return self._ahead.packs(strand, position)
 
     def reads(self, lane: int, position: int) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``; from one position of a lane on."""
+        """See ``abc.store.Recording``; the reads begin at a position of a lane."""
         span = self._span
         at = (span.first | lane, position, -1)
         sql = (

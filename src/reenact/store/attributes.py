@@ -1,4 +1,4 @@
-"""The evidence on an event, fetched at its first use: a replay never uses it."""
+"""The evidence on an event, fetched on first use, because a replay never uses it."""
 
 from __future__ import annotations
 

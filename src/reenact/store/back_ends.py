@@ -1,8 +1,9 @@
-"""The front door of the stores: the one place that names a back end.
+"""Opens stores: the one module that knows each back end.
 
 A store is named by a URL: a directory or ``sqlite:///path``, ``memory:`` or ``memory:name`` (shared inside the
-process), a ``.reenact`` file (a bundle, for reading), nothing for the default. The default is ``REENACT_STORE``, or
-else the nearest ``.reenact/`` from the working directory upwards, else a new one in the working directory.
+process), or a ``.reenact`` file (a bundle, which is read only). Without a URL, the default store is used. The default
+is ``REENACT_STORE``, or else the nearest ``.reenact/`` from the working directory upwards, else a new one in the
+working directory.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ _RARE: Final = {
     "bundle_store": "reenact.store.bundles",
     "MemoryStore": "reenact.store.memory_store",
 }
-"""Back ends that most processes never open: each is loaded when it is first named."""
+"""Functions of back ends that most processes never open; each is loaded on first use."""
 
 _in_memory: dict[str, Store] = {}
 
 
 def open_store(url: str | os.PathLike[str] | None = None) -> Store:
-    """A store by its URL. Opens the store without making or reading a file.
+    """A store by its URL. Opening makes and reads no file, except that a bundle is read.
 
-    Reading where there is no store raises ``StoreError``; the first run that begins makes it.
+    Reading a store that does not exist raises ``StoreError``; the first run that begins makes the file.
 
     Args:
         url: ``sqlite:///path`` (four slashes for an absolute path), a directory, ``memory:``, a ``.reenact`` file,

@@ -13,14 +13,14 @@ from reenact.errors import StoreError
 from reenact.store.connection import connect_reading, explain
 
 _PAGES = 2048
-"""Pages that are copied between two words about how far it is."""
+"""The number of pages that are copied between two calls about the progress."""
 
 Told = Callable[[str, int, int], None]
-"""Called with the current work, the amount done, and the whole amount."""
+"""A function that is called with the name of the current work, the amount done, and the whole amount."""
 
 
 def free_name(source: Path, written: int) -> Path:
-    """The path of the next copy of a store of this format: beside the store, and never an existing file."""
+    """A free path for a copy of a store of format ``written``: beside the store, and never that of an existing file."""
     first = source.with_name(f"{source.name}.format-{written}.backup")
     found, n = first, 1
     while found.exists():
@@ -30,10 +30,11 @@ def free_name(source: Path, written: int) -> Path:
 
 
 def back_up(source: Path, target: Path, told: Told) -> None:
-    """Copy the present state of a store. Writers wait for it no more than for a reader. One process at a time.
+    """Copy the present state of a store. A copy delays writers no more than a reader does. One process at a time may
+    make it.
 
     Args:
-        source: Its file.
+        source: The file of the store.
         target: The path of the copy, which must not exist. The copy is readable by the owner only.
         told: Called with the progress.
 
@@ -50,7 +51,7 @@ def back_up(source: Path, target: Path, told: Told) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.link(draft, target)  # overwrites nothing
+        os.link(draft, target)  # fails if the target exists
         _sync_folder(target.parent)
     except sqlite3.Error as error:
         raise explain(error, target.name) from error
@@ -66,11 +67,11 @@ def back_up(source: Path, target: Path, told: Told) -> None:
 
 def _copy(source: Path, draft: Path, told: Told) -> None:
     with closing(connect_reading(source)) as here, closing(sqlite3.connect(draft, isolation_level=None)) as there:
-        here.execute("BEGIN")  # later writes come after its snapshot, and do not start the copy again
+        here.execute("BEGIN")  # it holds a snapshot: later writes do not restart the copy
         here.execute("SELECT 1 FROM sqlite_master").fetchone()
-        there.execute("PRAGMA synchronous = OFF")  # it is brought to the disk once, at the end
+        there.execute("PRAGMA synchronous = OFF")  # the copy is synced to the disk once, at the end
         here.backup(there, pages=_PAGES, progress=lambda _, left, total: told("page copied", total - left, total))
-        there.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
+        there.execute("PRAGMA journal_mode = DELETE")  # leaves no log file beside the copy
         said = there.execute("PRAGMA quick_check(1)").fetchone()[0]
     if said != "ok":
         raise StoreError(
@@ -87,7 +88,7 @@ def _remove(draft: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the name survive a power loss, where folders can be synced."""
+    """Sync a folder, where the system can, so that a new name in it survives a power loss."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""The output of a fork that equals its parent's so far: its bytes are left to a base.
+"""The output of a fork, as far as it equals that of a base: the fork reads these bytes in the base.
 
-Bytes are compared from the first one until they differ, whatever the division into writes.
+Bytes are compared from the first one until they differ; how they were divided into writes does not matter.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from reenact.store.pieces import LogPart, LogPiece, pieces
 from reenact.store.schema import LOW, SHIFT
 
 LONGEST = 1 << 20
-"""Bytes of a base's output that are compared at most."""
+"""The most bytes of a base's output that are compared."""
 
 STREAMS = {1: LogPart.OUT, 2: LogPart.ERR}
-"""The parts of standard output and error."""
+"""The part of a log for each stream: standard output, and standard error."""
 
 
 Left = Callable[[int, int, bytes], bytes]
-"""Returns the output of a stream after some bytes, without the part that a base has."""
+"""Takes a stream, an offset and the output there; returns this output without the part that a base has."""
 
 
 class BaseOutput:
-    """The output of the bases of one log. It is read once, because the bases have ended."""
+    """The output of the bases of one log. The output of each base is read once, because the base has ended."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bytes] = {}
@@ -37,14 +37,14 @@ class BaseOutput:
     def agreeing(
         self, connection: sqlite3.Connection, found: tuple[LogPiece, ...], stream: int, offset: int, data: bytes
     ) -> list[LogPiece]:
-        """The pieces that change because bases have the same output: ``data``, printed after ``offset`` bytes.
+        """The pieces of a log that change where bases have the same output as the log at ``offset``.
 
         Args:
-            connection: In a transaction.
+            connection: A connection, in a transaction.
             found: The pieces of the log.
             stream: 1 or 2.
-            offset: Bytes that the log has printed before.
-            data: Its next output.
+            offset: The number of bytes that the log has printed before.
+            data: The next output of the log.
         """
         part = STREAMS[stream]
         if offset != len_of(found, part):
@@ -72,7 +72,7 @@ class OutputBatch:
 
     Args:
         origin: The address of the log's first row.
-        before: Bytes of each stream that the log has printed so far.
+        before: The number of bytes of each stream that the log has printed so far.
     """
 
     def __init__(self, origin: int, before: dict[int, int]) -> None:
@@ -86,7 +86,8 @@ class OutputBatch:
         self._printed.append(record)
 
     def write(self, connection: sqlite3.Connection, left: Left | None) -> None:
-        """Write the output; ``left`` gives the part of exact output that no base has."""
+        """Write the output. Of exact output, only the part that ``left`` returns is written, because bases have the
+        rest."""
         rows: list[tuple[int, int, str | None, list[bytes]]] = []
         for record in self._printed:
             said = None if record.fidelity is Fidelity.EXACT else dump([record.fidelity.value, record.note])
@@ -111,7 +112,7 @@ class OutputBatch:
         return data if left is None else left(stream, offset, data)
 
     def commit(self) -> None:
-        """The transaction is in the file."""
+        """Called after the transaction was committed."""
         self._before.update(self._spoken)
 
 
@@ -140,7 +141,7 @@ def printed_by(connection: sqlite3.Connection, log: int, stream: int) -> bytes:
 
 
 def take_output_back(connection: sqlite3.Connection, log: int, found: tuple[LogPiece, ...]) -> None:
-    """Copy all output into the log itself. The pieces are the log's, and their bases still exist."""
+    """Copy all output into the log itself. ``found`` are the pieces of the log; their bases still exist."""
     for stream, part in STREAMS.items():
         ranges = sorted((first, end, piece.base) for piece in found for first, end in piece.of(part))
         owner = log << SHIFT | stream

@@ -1,6 +1,7 @@
-"""The facts that a check of one row needs from the rest of a SQLite store: other rows, joined bytes, and earlier rows.
+"""The facts that the check of one row needs from the rest of a SQLite store: other rows, joined bytes, and earlier
+rows.
 
-All reads are in one transaction, so that a write of another process is never seen half done.
+All reads are in one transaction, so that a check never sees half of a write of another process.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ CORRUPT = "is not what was stored"
 
 
 class Beside:
-    """The rest of the store.
+    """Reads the rest of the store for a check.
 
     Args:
-        connection: Reads it, inside a transaction.
-        key: The secret of its payloads' hash.
+        connection: A connection, inside a transaction.
+        key: The secret of the hash of the store's payloads.
 
     Attributes:
         broken: The faults of the payloads read so far, by digest.
@@ -58,20 +59,20 @@ class Beside:
         return self._connection.execute(sql, values).fetchone()
 
     def ask_all(self, sql: str, *values: Any) -> list[Any]:
-        """All rows of a query that has few."""
+        """All rows of a query that has few rows."""
         return self.rows(sql, values)
 
     def has(self, table: str) -> bool:
-        """Whether the store has a table: older formats have fewer."""
+        """Whether the store has a table: older formats have fewer tables."""
         return table in self._tables
 
     def log_of_run(self, number: int) -> int:
-        """The log of a run by the number of its row."""
+        """The number of the log of a run, which is given by the number of its row."""
         found = self.ask("SELECT log FROM run WHERE id = ?", number)
         return 0 if found is None else int(found[0])
 
     def content(self, digest: bytes, codec: int, data: bytes, size: int) -> str:
-        """The fault in a payload; empty without one."""
+        """The fault in a payload; empty if there is none."""
         if codec == WITHHELD:
             return "" if data == b"" else "has bytes, and says that it has none"
         try:
@@ -83,7 +84,7 @@ class Beside:
         return "" if len(found) == size else "is of another size than its row says"
 
     def portion(self, text: int, start: int, first: int, size: int, codec: int, data: bytes, crc: int) -> str:
-        """The fault in a portion of a text, which follows the portion of the last call; empty without one."""
+        """The fault in a portion of a text, which follows the portion of the last call; empty if there is no fault."""
         if start == first:
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         elif self._frame != (text, first, start):
@@ -101,7 +102,7 @@ class Beside:
         return CHECK_SUM
 
     def chunk(self, row: tuple[Any, ...]) -> str:
-        """The fault in a row of a stream, which follows the row of the last call; empty without one."""
+        """The fault in a row of a stream, which follows the row of the last call; empty if there is no fault."""
         chunk = Chunk(*row)
         event, n, link = self._stream
         if chunk.event != event:
@@ -123,7 +124,7 @@ class Beside:
         for codec, data in self._connection.execute(
             "SELECT codec, data FROM chunk WHERE event = ? ORDER BY n", (address,)
         ):
-            if codec == WITHHELD:  # no fault can be found in it
+            if codec == WITHHELD:  # a removed row has no bytes to check
                 (known,) = self._connection.execute("SELECT digest FROM stream WHERE id = ?", (address,)).fetchone()
                 return bytes(known)
             try:
@@ -141,7 +142,7 @@ class Beside:
 
 
 class _AnyPath(dict[int, str]):
-    """Gives a path for each number: the order is unpacked for its own sake."""
+    """Gives the number itself as the path of a lane: the check unpacks the order without any use of paths."""
 
     def __missing__(self, number: int) -> str:
         return "lane"

@@ -1,5 +1,5 @@
-"""The exact bytes that the events of one run name, checked. Small ones were read with their events and cost no
-query."""
+"""The exact bytes that the events of one run name, checked. Small payloads are read together with their events and cost
+no further query."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Known = dict[str, tuple[int, bytes]]
 
 
 class Bodies:
-    """The payloads of one run.
+    """Reads the payloads of one run.
 
     Args:
         reading: The store's reading connection.
         hasher: The store's hash.
         span: The rows of the run.
-        streams: Its streams, each of which is a payload too.
+        streams: The streams of the run, each of which is a payload too.
         beside: The payloads of another log, which share the cache.
 
     Attributes:
@@ -100,7 +100,7 @@ class Bodies:
         return payload.size == len(data) and self._hasher.named_again(data, payload.digest)
 
     def _event_with(self, digest: str) -> int | None:
-        """The first event that names a payload; a search, for errors only."""
+        """The number of the first event that names a payload, found by a search; for errors only."""
         try:
             row = self._reading.row(
                 "SELECT min(id) FROM event WHERE id BETWEEN ? AND ? AND (instr(asked, ?) OR instr(came, ?))",

@@ -1,4 +1,5 @@
-"""Check sums of rows: the sum beside each column, and the error where they disagree."""
+"""Check sums of rows: the sum that is stored beside a column, and the error for a column that does not match its
+sum."""
 
 from __future__ import annotations
 

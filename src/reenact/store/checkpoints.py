@@ -1,7 +1,7 @@
 """The agent's messages and state at an event, derived from its log.
 
-The state is that of the nearest step around the event, or before it in the same strand. Messages and model come from
-the last model call up to the event.
+The state is that of the nearest step around the event, or before the event in the same strand. Messages and model come
+from the last model call up to the event.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
     sort_of = late("reenact.facts.dialects", "sort_of")
 
 PROMPT_VERSION = "prompt_version"
-"""The name of the note on the version of the prompt."""
+"""The name of the evidence that states the version of the prompt."""
 
 
 def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
@@ -53,7 +53,7 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
             tools.append(_tool_call(recording, event))
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
     step = enclosing_step(recording, at)
-    if step is not None and step.number not in steps:  # an index says of the row what the row itself does not
+    if step is not None and step.number not in steps:  # the index disagrees with the row
         raise damaged(f"event {step.number}")
     reading = conversation_at(recording, at)
     return Checkpoint(
@@ -80,7 +80,8 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
 
 
 def enclosing_step(recording: Recording, at: Event) -> Event | None:
-    """The innermost step that an event happened inside; a step is inside itself. One look-up a level."""
+    """The innermost step that an event happened inside; a step is inside itself. The search costs one look-up for each
+    level of steps."""
     for number in sorted(_enclosing(recording, at), reverse=True):
         event = recording.event(number)
         if event.kind == Kind.STEP:
@@ -89,7 +90,7 @@ def enclosing_step(recording: Recording, at: Event) -> Event | None:
 
 
 def state_at(recording: Recording, at: Event) -> Json:
-    """The state that held when an event was issued, decoded; None where no step before it kept any."""
+    """The state that held when an event was issued, decoded; None where no step before it kept a state."""
     place = snapshot_at(recording, at)
     return None if place is None else decode_state(recording, place)
 
@@ -103,13 +104,14 @@ def decode_state(recording: Recording, place: Snapshot) -> Json:
 
 
 def snapshot_at(recording: Recording, at: Event) -> Snapshot | None:
-    """The snapshot with the state at the time when an event was issued: a look-up, for any length of the run."""
+    """The snapshot with the state at the time when an event was issued. It is found by one look-up, however long the
+    run is."""
     return next(snapshots_before(recording, at), None)
 
 
 def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
-    """The snapshots of steps around an event, or before it in a strand that the event continues, newest first. Without
-    any, the snapshots of other steps that had ended."""
+    """The snapshots of steps around an event, or before it in a strand that the event continues, newest first. If there
+    are none, the snapshots of other steps that had ended."""
     inside = _enclosing(recording, at)
     own = lanes_above(at.lane)
     found = False
@@ -124,14 +126,14 @@ def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
 
 
 def lanes_above(lane: str) -> tuple[str, ...]:
-    """The lanes whose steps a strand continues: its own lane, and each lane whose path its path begins with."""
+    """The lanes whose steps a lane continues: the lane itself, and each lane whose path is a beginning of its path."""
     ends = [n for n, letter in enumerate(lane) if letter in "/>"]
     return (lane, *(lane[:end] for end in reversed(ends)))
 
 
 def _said_before(recording: Recording, place: Snapshot, at: Event, inside: set[int]) -> bool:
     """Whether a snapshot had been taken when an event was issued. If a step around the event kept only its state at the
-    end, that is the nearest state."""
+    end, this state counts, too."""
     if place.event in inside:
         return place.phase == "in" or recording.checkpoint_slots(place.event, "in") is None
     ended = recording.event(place.event).ended_us
@@ -139,7 +141,7 @@ def _said_before(recording: Recording, place: Snapshot, at: Event, inside: set[i
 
 
 def _enclosing(recording: Recording, at: Event) -> set[int]:
-    """Numbers of the events that an event happened inside, itself included."""
+    """The numbers of an event and of all events that it happened inside."""
     found = {at.number}
     parent = at.parent
     while parent is not None and parent not in found:
@@ -149,7 +151,8 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
 
 
 def conversation_at(recording: Recording, at: Event) -> Reading | None:
-    """The reading of the last model call that converses, up to an event, made again from its bytes; None for none."""
+    """The reading of the last model call with a conversation, up to an event, made again from its bytes. None if there
+    is no call."""
     for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP), before=at.number + 1, backwards=True):
         found = conversation_of(recording, event)
         if found is not None:
@@ -158,7 +161,7 @@ def conversation_at(recording: Recording, at: Event) -> Reading | None:
 
 
 def conversation_of(recording: Recording, event: Event) -> Reading | None:
-    """The reading of a model call that converses, made again from its bytes; None for any other event."""
+    """The reading of a model call with a conversation, made again from its bytes; None for any other event."""
     if is_traced_model(event.call):
         answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
         return reading_in(recording.body(event.request), answer)
@@ -178,7 +181,7 @@ def conversation_of(recording: Recording, event: Event) -> Reading | None:
 
 
 def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:
-    """The reading of a model function: its arguments are the question, its result the answer."""
+    """The reading of a call of a model function: its arguments are the question, its result is the answer."""
     arguments = jsonable(body) if body else {}
     asked = arguments.get("messages") if isinstance(arguments, dict) else None
     answered = jsonable(recording.body(event.answer)) if isinstance(event.outcome, Value) else ""
@@ -224,7 +227,7 @@ def _messages(reading: Reading | None) -> Iterator[Json]:
 
 
 def _tool_call(recording: Recording, event: Event) -> Json:
-    """Name, arguments, and result or error of a tool event."""
+    """The name, the arguments, and the result or error of a tool event."""
     found: dict[str, Json] = {
         "event": event.number,
         "name": event.name,
@@ -239,7 +242,7 @@ def _tool_call(recording: Recording, event: Event) -> Json:
 
 
 def _hash(reading: Reading | None) -> str:
-    """A short name for a system prompt; empty for none."""
+    """A short digest of the system prompt of a reading; empty if there is no prompt."""
     if reading is None or not reading.system:
         return ""
     return hashlib.sha256(reading.system.encode("utf-8", "surrogatepass")).hexdigest()[:16]

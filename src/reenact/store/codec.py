@@ -1,8 +1,8 @@
 """Facts as compact JSON for a store's rows, and back.
 
-The columns that are read most (the request, the outcome, the end of a stream) are each one flat JSON list, parsed once.
-JSON is written in ASCII, so that any string survives, lone surrogates included. Bytes inside a document are a string
-where they are UTF-8, and a list of one base64 string where they are not.
+The columns that are read most (the request, the outcome, the end of a stream) each hold one flat JSON list, which is
+parsed once. JSON is written in ASCII, so that any string survives, lone surrogates included. Bytes inside a document
+are a string where they are UTF-8, and a list of one base64 string where they are not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def joined(left: str, right: str) -> str:
 
 
 def pack_bytes(data: bytes | None) -> Json:
-    """Bytes inside a JSON document."""
+    """The JSON value for some bytes inside a document."""
     if data is None:
         return None
     try:
@@ -55,7 +55,7 @@ def pack_bytes(data: bytes | None) -> Json:
 
 
 def unpack_bytes(data: Json) -> bytes | None:
-    """The bytes of ``pack_bytes``."""
+    """The bytes from the data that ``pack_bytes`` made."""
     if data is None:
         return None
     return data.encode() if isinstance(data, str) else b64decode(data[0])
@@ -79,7 +79,7 @@ def pack_error(error: ErrorFact | None) -> Json:
 
 
 def unpack_error(data: Json) -> ErrorFact | None:
-    """The exception of ``pack_error``."""
+    """The exception from the data that ``pack_error`` made."""
     return None if data is None else _error(data)
 
 
@@ -103,7 +103,7 @@ def pack_end(end: End) -> Json:
 
 
 def unpack_end(data: Json) -> End:
-    """The end of ``pack_end``."""
+    """The end of a stream from the data that ``pack_end`` made."""
     return _EOF if data == ["eof", None] else End(EndKind(data[0]), unpack_error(data[1]))
 
 
@@ -124,13 +124,14 @@ def pack_call(call: Call) -> list[Json]:
 
 
 def unpack_call(data: list[Json]) -> Call:
-    """The call of ``pack_call``; its body is empty."""
+    """The call from the data that ``pack_call`` made; its body is empty."""
     kind, name, effect, rule, head, media, channel, ordinal, source, observed = data
     return Call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
 
 
 def pack_settled(outcome: Outcome) -> list[Json]:
-    """A value without its body, or a failure: ``["v", media, changes, head]`` or ``["f", error, changes, head]``."""
+    """The outcome of a call, which is a value (without its body) or a failure: ``["v", media, changes, head]`` or
+    ``["f", error, changes, head]``."""
     if isinstance(outcome, Value):
         return ["v", outcome.media, pack_bytes(outcome.changes), dict(outcome.head)]
     if isinstance(outcome, Failure):
@@ -139,7 +140,7 @@ def pack_settled(outcome: Outcome) -> list[Json]:
 
 
 def unpack_settled(data: list[Json]) -> Value | Failure:
-    """The outcome of ``pack_settled``; the body of a value is empty."""
+    """The outcome from the data that ``pack_settled`` made; the body of a value is empty."""
     form, what, changes, head = data
     altered = changes.encode() if type(changes) is str else b64decode(changes[0])
     if form == "v":
@@ -153,7 +154,7 @@ def pack_run(run: Run) -> str:
 
 
 def unpack_run(text: str) -> Run:
-    """The run of ``pack_run``. Fields that this version does not know are left out."""
+    """The run from the text that ``pack_run`` made. Fields that this version does not know are left out."""
     return run_of_data(load(text))
 
 
@@ -166,7 +167,7 @@ def run_data(run: Run) -> dict[str, Json]:
 
 
 def run_of_data(known: Mapping[str, Json]) -> Run:
-    """The run of ``run_data``. Fields that this version does not know are left out."""
+    """The run from the data that ``run_data`` made. Fields that this version does not know are left out."""
     data: dict[str, Any] = {key: value for key, value in known.items() if key in _RUN_FIELDS}
     entry = {key: value for key, value in data["entry"].items() if key in _ENTRY_FIELDS}
     entry |= {name: tuple(entry.get(name, ())) for name in ("argv", "own")}

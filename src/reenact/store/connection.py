@@ -1,6 +1,6 @@
 """Connections to a SQLite file: one for writing behind a lock, one for reading that any thread may use.
 
-No error of SQLite leaves this module under its own name. A forked child never uses, and never closes, a connection
+Each error of SQLite is raised as one of reenact's own errors. A forked child never uses, and never closes, a connection
 of its parent.
 """
 
@@ -12,7 +12,7 @@ import weakref
 from _thread import allocate_lock
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from os import getpid  # bound here, so that a replay too calls the real function: it is called at each read
+from os import getpid  # imported by name, so that each read calls the real function, in a replay too
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,13 +27,14 @@ else:
     plain = late("reenact.store.full_text", "plain")
 
 BUSY_MS = 10_000
-"""How long to wait for another process that writes."""
+"""The longest wait, in milliseconds, for another process that writes."""
 
 PAGE = 128
-"""The most rows that are fetched at a time. The first page of a walk is smaller, for callers that need one row."""
+"""The most rows that are fetched at a time. The first page of a query is smaller, because many callers need only one
+row."""
 
 FEW = 8
-"""The same for rows that are large."""
+"""The most rows that are fetched at a time where rows are large."""
 
 RESETS_SAFELY = (3, 51, 3)
 """The first SQLite in which a checkpoint during a commit cannot lose the commit (its "WAL-reset bug",
@@ -48,19 +49,20 @@ _READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
 _opened: weakref.WeakSet[ReadConnection | WriteConnection] = weakref.WeakSet()
 
 _inherited: list[sqlite3.Connection | None] = []
-"""Connections of a parent process: kept open, because SQLite does not permit closing them in a child."""
+"""Connections of a parent process. They are kept open, because SQLite does not permit a child to close them."""
 
 
 _lost: list[sqlite3.Connection | None] = []
-"""Connections whose descriptors the program has closed: kept for good, because the numbers may be other files' now."""
+"""Connections whose descriptors the program has closed. They are never closed, because the numbers of the descriptors
+may belong to other files now."""
 
 
 _lost_files: set[Path] = set()
 
 
 def lose(path: Path) -> None:
-    """The program has closed the descriptors of a file. From now on no connection to it is used, closed or opened,
-    because SQLite shares its knowledge of a file among the connections of a process."""
+    """Note that the program has closed the descriptors of a file. From now on no connection to this file is used,
+    closed or opened, because SQLite shares the state of a file among all connections of a process."""
     _lost_files.add(path)
     for each in list(_opened):
         if each.path == path:
@@ -68,7 +70,7 @@ def lose(path: Path) -> None:
 
 
 def _keep_for_good(connection: sqlite3.Connection | None) -> None:
-    """Never let the interpreter close it, not even when the interpreter ends."""
+    """Keep the interpreter from closing a connection, even at its own end."""
     _lost.append(connection)
     with suppress(Exception):
         import ctypes
@@ -86,7 +88,7 @@ def lost() -> StoreError:
 
 
 def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError:
-    """An error of SQLite in our words."""
+    """The error of reenact for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     text = str(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or "locked" in text:
@@ -115,7 +117,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """An opened connection that is not used yet: if the file cannot be used, the first statement fails."""
+    """A connection that has not touched the file yet: if the file cannot be used, the first statement fails."""
     if path in _lost_files:
         raise lost()
     return sqlite3.connect(
@@ -141,7 +143,7 @@ def connect_writing(path: Path) -> sqlite3.Connection:
         connection.create_function("first_of", 2, first_of, deterministic=True)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA fullfsync = 1")
-        connection.execute("PRAGMA secure_delete = 1")  # how it is by default depends on how SQLite was built
+        connection.execute("PRAGMA secure_delete = 1")  # its default depends on how SQLite was built
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         # The write-ahead log is truncated when it is restarted, so that its length is the amount of data in it.
         connection.execute("PRAGMA journal_size_limit = 0")
@@ -176,7 +178,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 class ReadConnection:
-    """Reading queries, from any thread; each is answered whole before the next.
+    """Runs reading queries, from any thread; each query is finished before the next one begins.
 
     Args:
         path: The file.
@@ -191,7 +193,7 @@ class ReadConnection:
         _opened.add(self)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of one query. About 3 µs above SQLite's own work.
+        """All rows of one query. A query costs about 3 µs more than SQLite's own work.
 
         Raises:
             StoreError: The store is damaged, busy or closed.
@@ -218,7 +220,7 @@ class ReadConnection:
         self._connection.set_trace_callback(callback)
 
     def close(self) -> None:
-        """Release the file. Again: nothing."""
+        """Release the file. A second call does nothing."""
         if self._pid != getpid():
             self._forked()
         with self._lock:
@@ -227,14 +229,15 @@ class ReadConnection:
             connection.close()
 
     def lose(self) -> None:
-        """Its descriptors are closed: let it be, without a look at them."""
+        """Stop the use of a connection whose descriptors the program has closed; they are not touched."""
         with self._lock:
             connection, self._connection, self._lost = self._connection, None, True
         if connection is not None:
             _keep_for_good(connection)
 
     def _forked(self) -> None:
-        """Begin again in a forked child: a thread that does not exist here may have held the lock at the fork."""
+        """Replace lock and connection in a forked child: at the fork, a thread that the child does not have may have
+        held the lock."""
         self._lock = allocate_lock()
         self._pid = getpid()
         if self._connection is not None:
@@ -244,14 +247,15 @@ class ReadConnection:
 class WriteConnection:
     """The one writing connection of a store in this process, shared by its logs behind a lock.
 
-    A lock inside the process makes its writers take turns fairly; SQLite's own waiting is for other processes.
+    The lock lets the writers of this process take turns fairly. SQLite's own waiting serves only against other
+    processes.
 
     Args:
         path: The file.
     """
 
     CHECKPOINT_BYTES = 4 << 20
-    """Growth of the write-ahead log after which it is worth bringing in."""
+    """The growth of the write-ahead log, in bytes, after which a checkpoint is worth its cost."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -265,11 +269,12 @@ class WriteConnection:
 
     @contextmanager
     def transaction(self, *, durable: bool = False, waits: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction that begins immediate; on leaving it survives the process (``durable``: a power loss too).
+        """A transaction that begins as ``IMMEDIATE``. Once the block is left, its data survives the end of the process.
 
         Args:
-            durable: See there.
-            waits: Whether to wait for another process that writes, up to ``BUSY_MS``; else it gives up at once.
+            durable: Whether the data survives a power loss, too.
+            waits: Whether to wait for another process that writes, up to ``BUSY_MS``; else the transaction fails at
+                once.
 
         Raises:
             StoreError: Nothing was kept.
@@ -293,19 +298,19 @@ class WriteConnection:
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
             finally:
-                if durable:  # still under the lock, because it cannot be set inside another writer's transaction
+                if durable:  # under the lock: it cannot be set inside a transaction of another writer
                     connection.execute("PRAGMA synchronous = NORMAL")
                 if not waits:
                     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
-        """Bring the write-ahead log into the file; never waits for readers or other writers. Where SQLite is older than
-        ``RESETS_SAFELY``, other processes wait with their writing until it is done.
+        """Bring the write-ahead log into the file, without waiting for readers or other writers. Where SQLite is older
+        than ``RESETS_SAFELY``, other processes cannot write until the checkpoint is done.
 
-        Called by writer threads only, between transactions.
+        Only writer threads call this method, between transactions.
 
         Args:
-            least_growth: Do nothing if it grew by fewer bytes since the last time.
+            least_growth: Do nothing if the log grew by fewer bytes since the last checkpoint.
         """
         try:
             size = self._wal.stat().st_size
@@ -317,7 +322,7 @@ class WriteConnection:
             return
         if self._pid != getpid():
             return
-        # This is only housekeeping: if it fails, the next connection does it.
+        # A checkpoint is only housekeeping: if it fails, the next connection makes one.
         with self._lock, suppress(sqlite3.Error, StoreError):
             if sqlite3.sqlite_version_info >= RESETS_SAFELY:
                 self._bring_in()
@@ -327,7 +332,7 @@ class WriteConnection:
             self._brought_in = size
 
     def pragma(self, name: str) -> int:
-        """A number of SQLite about the file (``freelist_count``)."""
+        """The value of a pragma that gives a number about the file, such as ``freelist_count``."""
         self._check_process()
         with self._lock:
             try:
@@ -349,8 +354,8 @@ class WriteConnection:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other processes from writing: a second connection holds the lock, because a checkpoint cannot be made
-        inside a transaction.
+        """Keep other processes from writing for the length of a block. A second connection holds the lock, because a
+        checkpoint cannot be made inside a transaction.
 
         Raises:
             sqlite3.Error: Another process writes.
@@ -362,14 +367,15 @@ class WriteConnection:
             beside.execute("ROLLBACK")
 
     def give_back(self, pages: int = 0) -> None:
-        """Cut free pages off the file, at most ``pages`` of them (0: all), if the file was made to allow this. Only
-        between transactions; if the file is in use, the next call does it."""
+        """Cut free pages off the file, at most ``pages`` of them (0: all), if the file was made to allow this. Call it
+        between transactions only. If the file is in use, the pages are left for the next call."""
         self._check_process()
         with self._lock, suppress(sqlite3.Error):
-            self._mine().executescript(f"PRAGMA incremental_vacuum({int(pages)})")  # execute() would free one page
+            self._mine().executescript(f"PRAGMA incremental_vacuum({int(pages)})")  # execute() would free only one page
 
     def close(self) -> None:
-        """Release the file; the last one to leave brings the write-ahead log into it. Again: nothing."""
+        """Release the file. SQLite brings the write-ahead log into the file when its last connection is closed. A
+        second call does nothing."""
         if self._pid != getpid():
             return
         with self._lock:
@@ -378,7 +384,7 @@ class WriteConnection:
             connection.close()
 
     def lose(self) -> None:
-        """Its descriptors are closed: let it be, without a look at them."""
+        """Stop the use of a connection whose descriptors the program has closed; they are not touched."""
         with self._lock:
             connection, self._connection, self._lost = self._connection, None, True
         if connection is not None:

@@ -21,10 +21,9 @@ from reenact.facts.values import jsonable
 from reenact.store.checkpoints import conversation_of
 
 LONGEST: Final = 20_000
-"""The number of events that are read. Of a longer run only the first ones are read, and the run never counts as
-whole."""
+"""The most events that are read. Of a longer run only the first events are read, and the run never counts as whole."""
 BUDGET: Final = 8 << 20
-"""Bytes of contents that are read of one run."""
+"""The most bytes of contents that are read of one run."""
 _LARGEST: Final = 512 << 10
 _UNREAD: Final = frozenset((Kind.STEP, Kind.TOOL))
 _ENDED_BADLY: Final = (EndKind.ERROR, EndKind.CANCELLED)
@@ -35,11 +34,13 @@ def course_of(recording: Recording, events: Iterable[Event] | None = None, *, bu
 
     Args:
         recording: The run.
-        events: Its events, where they have been read already.
-        budget: The most bytes of contents that are read. With 0 none are read, and rules about contents find nothing.
+        events: The events of the run, where they have been read already.
+        budget: The most bytes of contents that are read. With 0 no contents are read, and rules about contents find
+            nothing.
 
     Returns:
-        The course. Costs one pass over the events, and the contents of tools and of conversations up to the budget.
+        The course. It costs one pass over the events, and reads the contents of tools and conversations up to the
+        budget.
     """
     listed: list[Event] = []
     for event in events if events is not None else recording.events():
@@ -50,7 +51,7 @@ def course_of(recording: Recording, events: Iterable[Event] | None = None, *, bu
 
 
 class _Reader:
-    """Reads one run, as far as its budget goes."""
+    """Reads the course of one run, with contents up to the budget."""
 
     def __init__(self, recording: Recording, events: list[Event], budget: int) -> None:
         self._recording = recording
@@ -60,13 +61,14 @@ class _Reader:
         self._base = recording.run.started_us
         self._tools = {event.name for event in events if _is_tool(event)}
         self._waiting: dict[str, list[tuple[str, str, Json, int]]] = {}
-        """Requested calls without an event, by strand: id, name, arguments, event."""
+        """Tool calls that a model requested and that have no event yet, by strand: id, name, arguments, event of the
+        request."""
         self._met: set[str] = set()
         self._inside: set[int] = set()
-        """Events inside of a call of a tool or of a model."""
+        """The numbers of events inside a call of a tool or of a model."""
 
     def course(self) -> Course:
-        """The course."""
+        """The course of the run."""
         acts: list[Act] = []
         given: dict[str, Json] = _given(self._recording.run)
         for event in self._events:
@@ -123,7 +125,7 @@ class _Reader:
     # --- contents -------------------------------------------------------------------------------------------------
 
     def _spend(self, payload: Payload) -> bool:
-        """Whether a payload may be read."""
+        """Whether the budget allows a payload to be read; if so, its bytes are deducted."""
         if payload.size > _LARGEST or payload.size > self._left:
             self._whole = False
             return False
@@ -131,7 +133,8 @@ class _Reader:
         return True
 
     def _asked(self, event: Event) -> Json:
-        """The arguments of a call: an MCP server's tool gets them wrapped up with its name."""
+        """The arguments of a call. The request to a tool of an MCP server also has the tool's name, which is left
+        out."""
         content = self._content(event.request, event.call.head)
         if event.kind == Kind.MCP and isinstance(content, Mapping):
             return content.get("arguments", content)
@@ -202,7 +205,7 @@ class _Reader:
         )
 
     def _told(self, event: Event, reading: Reading | None) -> Iterator[Act]:
-        """The calls that are known only from a conversation, with their results."""
+        """The tool calls that are known only from a conversation, with their results."""
         waiting = self._waiting.get(strand_of(event.lane))
         if not waiting or reading is None:
             return
@@ -228,7 +231,7 @@ class _Reader:
 
 
 def is_decision(event: Event) -> bool:
-    """Whether an event is a model call that may decide something; a request for vectors does not."""
+    """Whether an event is a model call that may decide something; a request for embeddings does not."""
     if event.kind == Kind.MODEL:
         return True
     reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
@@ -245,7 +248,8 @@ def _given(run: Run) -> dict[str, Json]:
 
 
 def _ending(event: Event, stream: Stream) -> str:
-    """How a stream broke; empty where it ended well. A closed session no longer listens: that is no loss."""
+    """How a stream broke; empty where it ended well. A stream that was cancelled because its session closed counts as
+    ended well."""
     end = stream.end
     if end is None:
         return "broken off"
@@ -255,14 +259,14 @@ def _ending(event: Event, stream: Stream) -> str:
 
 
 def _is_over(event: Event) -> bool:
-    """Whether an answer is complete; an answer that its reader closed may be partial."""
+    """Whether an answer is complete; an answer that its reader closed early may be partial."""
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
     return not isinstance(event.outcome, Stream) or (end is not None and end.kind is EndKind.EOF)
 
 
 def _missing(event: Event, stream: Stream, result: Json) -> int:
-    """The number of declared bytes that did not arrive, in a stream that seemed to end well. Where the connection's own
-    bytes were recorded, this is known only for bodies that were read as text."""
+    """The number of declared bytes that did not arrive, in a stream that seemed to end well. Where the raw bytes of the
+    connection were recorded, the number is known only for bodies that were read as text."""
     if stream.end is None or stream.end.kind is not EndKind.EOF:
         return 0
     declared, size = header(stream.head, "content-length"), stream.size
@@ -284,7 +288,7 @@ def _decoded(head: Mapping[str, Json], raw: bytes) -> bytes:
 
 
 def _promises_json(params: Mapping[str, Json]) -> bool:
-    """Whether parameters ask for an answer in JSON, in the words of the providers."""
+    """Whether the parameters of a request, as any of the providers names them, ask for an answer in JSON."""
     found: Any = params.get("response_format") or params.get("format")
     text = params.get("text")
     found = found or (text.get("format") if isinstance(text, Mapping) else None)
@@ -294,7 +298,7 @@ def _promises_json(params: Mapping[str, Json]) -> bool:
 
 
 def _news(reading: Reading, new: bool) -> Iterator[Mapping[str, Json]]:
-    """The messages after the model's last one; all messages in a strand's first request."""
+    """The messages after the model's last message; with ``new``, all messages: those of a strand's first request."""
     messages = [each for each in reading.messages if isinstance(each, Mapping)]
     last = max((n for n, each in enumerate(messages) if each.get("role") in ("assistant", "model")), default=-1)
     yield from messages if new else messages[last + 1 :]
@@ -308,7 +312,7 @@ def _heard(reading: Reading, new: bool) -> Iterator[str]:
 
 
 def _results(reading: Reading) -> Iterator[tuple[str, Json]]:
-    """Id and text of each result of a tool among the news."""
+    """The id and the text of each tool result among the new messages."""
     for message in _news(reading, False):
         results = message.get("tool_results")
         if isinstance(results, (list, tuple)):

@@ -1,4 +1,5 @@
-"""The views that every store derives from its runs in the same way: events by reference, checkpoints, closing."""
+"""The methods that every store has in the same form, because they only need its other methods: events by reference,
+checkpoints, closing."""
 
 from __future__ import annotations
 
@@ -37,11 +38,11 @@ FILTERS = frozenset(
         "before_us",
     }
 )
-"""Names of the filters of ``runs``."""
+"""The names of the filters that ``Store.runs`` takes."""
 
 
 def check_filters(names: object) -> None:
-    """Refuse a filter of another name.
+    """Refuse filters that ``Store.runs`` does not have.
 
     Raises:
         UsageError: A name is no filter.

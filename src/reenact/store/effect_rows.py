@@ -19,9 +19,9 @@ def claim(connection: sqlite3.Connection, wanted: Claim, over: Claim | None) -> 
     """Claim a write, in a transaction. Returns whether we have the claim now.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         wanted: The claim.
-        over: The claim that it takes the place of; None for the first claim.
+        over: The claim that the new claim replaces; None if the write has no claim yet.
     """
     row = connection.execute("SELECT run, event FROM effect WHERE address = ?", (wanted.address,)).fetchone()
     if row is not None and (over is None or (over.run, over.event) != tuple(row)):
@@ -42,7 +42,7 @@ def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
 
 
 def forget(connection: sqlite3.Connection, log: int) -> None:
-    """A run is forgotten. The record of its writes stays as long as its lineage has another run, which might write
+    """Forget the writes of a removed run. They stay as long as its lineage has another run, which might make a write
     again."""
     row = connection.execute("SELECT run_id, parent FROM run WHERE id = ?", (log,)).fetchone()
     if row is None:
@@ -56,7 +56,7 @@ def exchange(connection: sqlite3.Connection, left: Run, right: Run) -> None:
     """Give each of two runs the log of the other, with its events and all other records.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         left, right: The runs as they will be afterwards.
 
     Raises:
@@ -84,7 +84,8 @@ def exchange(connection: sqlite3.Connection, left: Run, right: Run) -> None:
 
 
 def _adopt(connection: sqlite3.Connection, log: int, before: str, now: str) -> None:
-    """Runs that were recorded inside a run follow its log; those nested deeper keep the parent they have."""
+    """Give the runs that were recorded inside a run to the run that now has its log. Runs that are nested deeper keep
+    their parent."""
     inside = connection.execute("SELECT id, body FROM run WHERE log = ? AND id != ?", (log, log)).fetchall()
     for number, body in inside:
         run = unpack_run(body)

@@ -1,4 +1,5 @@
-"""Rows of events: an event that one transaction issues and settles is written once, with both of its texts folded."""
+"""The rows of a transaction's events. An event that one transaction issues and settles is written once, with both of
+its texts folded."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class EventBatch:
 
     Args:
         origin: The address of the log's first event.
-        asked, came: Fold the texts of the two columns.
+        asked, came: The folds of the columns ``asked`` and ``came``.
         folds: Whether texts are folded here.
     """
 
@@ -30,19 +31,19 @@ class EventBatch:
         self._events: dict[int, list[Any]] = {}
         self._updates: dict[int, tuple[str, int, int | None]] = {}
         self.last = -1
-        """Number of the last event."""
+        """The number of the last event in the batch."""
 
     def __len__(self) -> int:
-        """How many events it issues."""
+        """The number of events that the batch issues."""
         return len(self._events)
 
     def issue(self, record: CallIssued, request: int | None, digest: bytes) -> None:
-        """A call begins.
+        """Note that a call begins.
 
         Args:
             record: The call.
-            request: Number of the payload of its request.
-            digest: Of that payload.
+            request: The number of the payload of its request.
+            digest: The digest of that payload.
         """
         address, call = self._origin | record.event, record.call
         asked = asked_row(record, digest)
@@ -67,20 +68,22 @@ class EventBatch:
             self._updates[event] = (text, crc, where)
 
     def _has_row(self, connection: sqlite3.Connection, event: int) -> bool:
-        """Whether an event has a row. If the batch with a call was lost, the call's result cannot be stored."""
+        """Whether an event has a row. If the batch with the beginning of a call was lost, the event has none, and the
+        result of the call cannot be stored."""
         if event in self._events:
             return True
         query = "SELECT 1 FROM event WHERE id = ?"
         return connection.execute(query, (self._origin | event,)).fetchone() is not None
 
     def _stand_alone(self, connection: sqlite3.Connection, event: int) -> None:
-        """A call gets a second result, which replaces the first. Similar texts are kept whole from now on."""
+        """Prepare a call for a second result, which replaces the first. Texts that were folded onto the first one
+        become whole."""
         address = self._origin | event
         row = self._events.get(event)
         first = row[8] if row is not None else self._updates.get(event, (None,))[0]
         if first is None:
             row = connection.execute("SELECT came FROM event WHERE id = ?", (address,)).fetchone()
-            first = row[0] if row is not None else None  # without a row nothing is like it
+            first = row[0] if row is not None else None  # without a row, no other text refers to it
         for each in self._events.values():
             each[8] = whole(each[8], first) if first_of(each[8], address) == address else each[8]
         for number, (text, crc, where) in self._updates.items():
@@ -93,8 +96,8 @@ class EventBatch:
         self._came.drop(event)
 
     def write(self, connection: sqlite3.Connection, before: int, last: int) -> None:
-        """Write them; ``before``, ``last``: the number of events in the log, and the number of its last event, before
-        this batch."""
+        """Write the events. Before this batch, the log has ``before`` events, and its last event has the number
+        ``last``."""
         if self._events:
             connection.executemany(
                 "INSERT INTO event(id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc) "
@@ -112,16 +115,16 @@ class EventBatch:
             )
 
     def commit(self) -> None:
-        """The transaction is in the file."""
+        """Called when the transaction is committed."""
         self._asked.commit()
         self._came.commit()
 
     def roll_back(self) -> None:
-        """The transaction is not in the file."""
+        """Called when the transaction has failed."""
         self._asked.roll_back()
         self._came.roll_back()
 
 
 def _written_here(_: int) -> bool:
-    """The row of a call is written with its request."""
+    """Whether an event has a row: always, because the row of a call is written with its request."""
     return True

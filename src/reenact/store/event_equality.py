@@ -16,7 +16,7 @@ _FORM_AT = 6
 """The position of the outcome in the column ``came``, see ``store.rows``."""
 
 WHOLE = "whole({0}.{1}, (SELECT x.{1} FROM event x WHERE x.id = first_of({0}.{1}, {0}.id)))"
-"""A column of an event's row that may be folded (``store.folding``)."""
+"""SQL for the whole text of a column of an event's row, which may be folded (``store.folding``)."""
 
 _COMPARED = {
     "event": (
@@ -29,8 +29,8 @@ _COMPARED = {
     "slot": "SELECT event, phase, n, name, digest, fidelity, remark FROM slot WHERE event IN ({}) ORDER BY 1, 2, 3",
     "note": "SELECT owner, name, fidelity, value, digest FROM note WHERE owner IN ({}) ORDER BY owner, n",
 }
-"""The columns that identify an event, without derived ones (check sums) and the store's own (serial numbers). The bytes
-of a stream are compared by its digest, for any division into rows."""
+"""The columns that are compared, without derived ones (check sums) and the store's own (serial numbers). The bytes of a
+stream are compared by its digest, for any division into rows."""
 
 
 def events_of(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -52,7 +52,7 @@ def events_of(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) 
             event["slot"] = _slots(states, log << SHIFT | number, event["slot"])
         if "chunk" in event:
             event["chunk"] = [_segments(table) for (table,) in event["chunk"]]
-            if None not in event["chunk"]:  # else the row is damaged, and equal to no sound row
+            if None not in event["chunk"]:  # else a row is damaged, and equals no sound row
                 event["chunk"] = b"".join(event["chunk"])
     return found
 
@@ -69,7 +69,7 @@ def _slots(states: StateReader, address: int, rows: list[Any]) -> list[Any]:
 
 
 def _segments(table: bytes) -> bytes | None:
-    """The table of a stream's row; None where it is damaged; its reader reports that."""
+    """The table of a stream's row; None where the table is damaged, which the reader of the stream reports."""
     try:
         return decompress(table[0], table[1:])
     except (ValueError, IndexError):
@@ -79,6 +79,6 @@ def _segments(table: bytes) -> bytes | None:
 def is_whole(event: dict[str, Any]) -> bool:
     """Whether a call is complete, as far as its rows show."""
     came = event["event"][0][-1]
-    if came is None or came[:1] == FOLDED:  # the row that it refers to is lost
+    if came is None or came[:1] == FOLDED:  # not settled, or folded onto a row that is lost
         return False
     return "stream" in event or load(came)[_FORM_AT] != "s"

@@ -1,4 +1,5 @@
-"""The events of one run in a SQLite store: found by two index look-ups a page, made a few at a time, and counted."""
+"""The events of one run in a SQLite store: found by two index look-ups for each page, made from their rows a few at a
+time, and counted."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _FIRST_PAGE = 16
 _MADE_AT_ONCE = 16
 _SMALL = 4096
 _FIRSTS = 512
-"""Texts of rows that others are like, which a reader has in mind."""
+"""The most texts in a reader's cache onto which other texts are folded."""
 
 _EVENT = f"""
 SELECT e.id, l.path, e.asked, e.asked_crc, e.came, e.came_crc, s.ended, s.crc, s.digest,
@@ -49,16 +50,16 @@ FROM event e LEFT JOIN lane l ON l.id = e.strand LEFT JOIN stream s ON s.id = e.
 
 
 class EventRows:
-    """The events of one run.
+    """Reads the events of one run.
 
     Args:
         reading: The store's reading connection.
         span: The run's rows.
-        lanes: Its lanes.
-        bodies: Its payloads, which also get the payloads that were read with an event.
-        streams: Its streams, which get the ends that were read with the events.
-        evidence: Its evidence.
-        recurring: Facts of the run's other events.
+        lanes: The lanes of the run.
+        bodies: The payloads of the run, which also get the payloads that were read with an event.
+        streams: The streams of the run, which also get the ends that were read with the events.
+        evidence: The evidence of the run.
+        recurring: Facts that the events of the run share.
 
     Attributes:
         notes_by: Reads the evidence of an event by its address, on first use.
@@ -107,7 +108,7 @@ class EventRows:
         *,
         backwards: bool,
     ) -> Iterator[Event]:
-        """See ``abc.store.Recording``. Two index look-ups a page."""
+        """See ``abc.store.Recording``. Each page costs two index look-ups."""
         condition = self._condition(lane, kinds, name)
         if condition is None:
             return
@@ -132,7 +133,7 @@ class EventRows:
             page = min(page * 4, PAGE)
 
     def numbers(self, lane: str | None, kinds: Iterable[str], name: str | None, noted: str) -> list[int]:
-        """Numbers of events, in order: no event is read. About 0.2 µs each.
+        """The numbers of events, in order. No event is read, so each number costs about 0.2 µs.
 
         Args:
             lane, kinds, name: As for ``events``.
@@ -154,7 +155,7 @@ class EventRows:
     def _condition(
         self, lane: str | None, kinds: Iterable[str], name: str | None
     ) -> tuple[str, list[str | int]] | None:
-        """A condition on the event ``e`` with lane ``l``, and its values; None where no event can match."""
+        """The SQL condition for an event ``e`` in a lane ``l``, and its values; None where no event can match."""
         where = self._span.sql
         values: list[str | int] = list(self._span.values)
         if lane is not None:
@@ -172,8 +173,8 @@ class EventRows:
         return where, values
 
     def _passed(self, where: str, values: tuple[str | int, ...], skip: int, backwards: bool) -> int | None:
-        """The address of the last of ``skip`` events that are left out; None where there are fewer. In SQLite alone:
-        about a tenth of a microsecond an event."""
+        """The address of the last of ``skip`` events that are left out; None where there are fewer events. SQLite alone
+        does the work, in about 0.1 µs an event."""
         lanes = " LEFT JOIN lane l ON l.id = e.strand" if self._span.lane else ""
         order = "DESC" if backwards else "ASC"
         sql = (
@@ -182,11 +183,12 @@ class EventRows:
         row = self._reading.row(sql, (*values, skip - 1))
         return None if row is None else int(row[0])
 
-    # --- made of their rows ------------------------------------------------------------------------------------
+    # --- made from rows ----------------------------------------------------------------------------------------
 
     def _page(self, rows: list[Any]) -> Iterator[Event]:
-        """The events of some rows, a few at a time. One by one, each would find cold caches between the steps of a
-        replay. As a whole page, they would live so long that the garbage collector scans them again and again."""
+        """The events of some rows, made a few at a time. If they were made one by one, between the steps of a replay,
+        each would find cold processor caches. If a whole page were made at once, its events would live so long that the
+        garbage collector scans them again and again."""
         for at in range(0, len(rows), _MADE_AT_ONCE):
             some = rows[at : at + _MADE_AT_ONCE]
             self._make_room(len(some))
@@ -194,13 +196,13 @@ class EventRows:
             try:
                 for row in some:
                     found.append(self._event(row))
-            except (StoreError, *UNSOUND):  # the error of the damaged row, only when it is reached
+            except (StoreError, *UNSOUND):  # first give the events before the damaged row
                 yield from found
                 raise
             yield from found
 
     def _make_room(self, coming: int) -> None:
-        """Make room in the caches before ``coming`` events are read, because their contents are needed next."""
+        """Make room in the caches before ``coming`` events are read, whose contents are needed next."""
         self._bodies.make_room(2 * coming)
         self._streams.make_room(coming)
 
@@ -213,7 +215,7 @@ class EventRows:
         columns = address, path, asked, asked_crc, came, came_crc, *row[6:9]
         event = event_of(self._span.run, columns, Attributes(self.notes_by, address), self._recurring)
         q_codec, q_data, a_codec, a_data, kind, name = row[9:]
-        if event.call.kind != kind or event.call.name != name:  # by these it is found
+        if event.call.kind != kind or event.call.name != name:  # the columns by which events are found
             raise damaged(f"event {event.number}")
         if q_data is not None and event.request is not None:
             self._bodies.known[event.request.digest] = (q_codec, q_data)
@@ -230,7 +232,7 @@ class EventRows:
         """A text that is stored as the difference from another one of the same column.
 
         Raises:
-            StoreError: It, or the other text, is damaged.
+            StoreError: One of the two texts is damaged.
         """
         first = first_of(text, address)
         parts = self._firsts.get((first, column))
@@ -258,7 +260,7 @@ class EventRows:
         return int(self._reading.row(sql + span.sql, (span.first, span.end, *span.values))[0])
 
     def last(self) -> int | None:
-        """Number of the last event; None where there is none."""
+        """The number of the last event; None where the run has no event."""
         span = self._span
         sql = "SELECT max(e.id) FROM event e WHERE e.id BETWEEN ? AND ?"
         if span.lane:
@@ -267,7 +269,7 @@ class EventRows:
         return None if row[0] is None else row[0] & LOW
 
     def totals(self) -> Totals:
-        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
+        """The totals (events, models, tools and tokens) of a run whose end was not written."""
         span = f"e.id BETWEEN ? AND ?{self._span.sql}"
         values = (self._span.first, self._span.end, *self._span.values)
         events = "event e JOIN lane l ON l.id = e.strand"

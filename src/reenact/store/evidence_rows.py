@@ -1,4 +1,4 @@
-"""The facts on one run in a SQLite store, and on its events: evidence, and escapes."""
+"""The evidence on one run in a SQLite store and on its events, and the run's escapes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class EvidenceRows:
-    """The evidence of one run.
+    """Reads the evidence of one run.
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
-        bodies: Its payloads, among which long evidence is.
+        span: The rows of the run.
+        bodies: The payloads of the run, which include long evidence.
     """
 
     def __init__(self, reading: ReadConnection, span: RunRows, bodies: Bodies) -> None:
@@ -36,7 +36,7 @@ class EvidenceRows:
         return self.at(-self._span.owner.number if event is None else self._span.first | event)
 
     def at(self, owner: int) -> dict[str, Json]:
-        """The evidence on an address."""
+        """The evidence of the event, or of the run, at an address."""
         found: dict[str, Json] = {}
         for name, value, digest, crc in self._reading.rows(
             "SELECT name, value, digest, crc FROM note WHERE owner = ? ORDER BY n", (owner,)

@@ -1,7 +1,7 @@
 """The features of runs (``facts.features``), one row each: written when a run closes, or once for older runs.
 
-The table is made with its first row. The table is derived. A reader that does not know it can still read the store, and
-a row that is missing, damaged or of another version is made again from its run.
+The table is made with its first row. All of the table can be made again: a row that is missing, damaged or of another
+version is made from its run. A reader that does not know the table can still read the store.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ALIKE = 50_000
 
 
 class FeatureRow(NamedTuple):
-    """The facts by which a run is compared with others, so that the run's own row need not be read.
+    """The facts by which a run is compared with others. With these, the run's own row need not be read.
 
     Attributes:
         id, agent, user, tenant, session, started_us: Fields of the run.
         status: The stored status: ``recording`` for a run that is being recorded, or whose process died.
         origin: Its relation to a parent (``Run.relation``); empty without one.
         inside: Whether it lies in the log of another run.
-        flag: A person's verdict; None without one.
+        flag: A person's verdict; None if there is none.
         features: Its features; None where they must be made first.
     """
 
@@ -60,7 +60,7 @@ def put(connection: sqlite3.Connection, number: int, run: Run, features: Feature
     """Write the features of a run, in a transaction.
 
     Args:
-        connection: Of the store.
+        connection: The connection of the store, in a transaction.
         number: The run's number.
         run: The run.
         features: Its features.
@@ -74,7 +74,8 @@ def put(connection: sqlite3.Connection, number: int, run: Run, features: Feature
 
 
 def thin_features(connection: sqlite3.Connection, number: int) -> None:
-    """The run has lost its bodies. Its row stays, so that nothing of it must be read again."""
+    """Take the contents of bodies out of the features of a thinned run. Its row stays, so that the run need not be read
+    again."""
     if not has(lambda sql, values: connection.execute(sql, values).fetchall(), FEATURE):
         return
     rows = connection.execute("SELECT version, body, crc FROM feature WHERE run = ?", (number,)).fetchall()
@@ -95,11 +96,11 @@ def forget_features(connection: sqlite3.Connection, number: int) -> None:
 
 
 class FeatureRows:
-    """The features in one store.
+    """The features of the runs in one store.
 
     Args:
         reading: The store.
-        writing: Gives its writing connection.
+        writing: Gives the writing connection of the store.
     """
 
     def __init__(self, reading: ReadConnection, writing: Callable[[], WriteConnection]) -> None:
@@ -107,11 +108,11 @@ class FeatureRows:
         self._writing = writing
 
     def all(self, where: str = "", values: tuple[Any, ...] = ()) -> Iterator[FeatureRow]:
-        """All runs, newest first, in pages. 100,000 in about two seconds.
+        """The rows of all runs, newest first, read in pages. 100,000 runs take about two seconds.
 
         Args:
             where: A further condition, `` AND r.agent = ?``.
-            values: Its values.
+            values: The values of the condition.
         """
         known = has(self._reading.rows, FEATURE)
         joined = "LEFT JOIN feature f ON f.run = r.id" if known else ""
@@ -146,7 +147,7 @@ class FeatureRows:
 
 
 def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> FeatureRow:
-    """A row; runs with the same features share them."""
+    """The row as the query gives it, as a value; runs with equal features share one object."""
     number, run_id, agent, user, tenant, session, status, started_us, lane, amended, version, origin, body, crc = row
     flag = load(amended)["flag"] if amended else None
     found = _sound(number, version, body, crc, alike)

@@ -1,10 +1,10 @@
-"""Texts of rows that are equal except for their numbers: a row stores its differences from the first of its kind in its
-log.
+"""Folds texts of rows that are equal except for their numbers: a row stores only the differences between its text and
+the first text of the same kind in the log.
 
 Rows of one agent's calls differ in time, place and digest, and in little else. Two texts are of one kind when they are
-the same with all numbers and digests taken out. The first row is stored whole, and later rows name its event. So a row
-is read together with one other row, which a reader keeps in its cache. A folded text cannot be taken for JSON: it
-begins with a control character, which JSON never holds.
+the same with all numbers and digests taken out. The first text of a kind is stored whole, and later rows name its
+event. So a reader needs only one other row for each row, and keeps that one in its cache. A folded text cannot be taken
+for JSON: it begins with a control character, which JSON never holds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FirstText(NamedTuple):
 
 
 class ColumnFold:
-    """Folds one column of a log's events. The changes of a batch count only after ``commit``."""
+    """Folds the texts of one column of a log's events. The changes of a batch count only after ``commit``."""
 
     __slots__ = ("_done", "_kinds", "_known")
 
@@ -74,16 +74,16 @@ class ColumnFold:
         return number in self._kinds
 
     def drop(self, number: int) -> None:
-        """The text of an event will change: no later text may be folded onto it."""
+        """Note that the text of an event will change, so that no later text is folded onto it."""
         kind = self._kinds.pop(number)
         self._done.append((False, kind, self._known.pop(kind)))
 
     def commit(self) -> None:
-        """The batch is in the file."""
+        """Called when the batch is committed."""
         self._done.clear()
 
     def roll_back(self) -> None:
-        """The batch is not in the file."""
+        """Called when the batch has failed."""
         for added, kind, known in reversed(self._done):
             if added:
                 del self._known[kind], self._kinds[known.number]
@@ -93,7 +93,7 @@ class ColumnFold:
 
 
 def first_of(text: str | None, address: int) -> int | None:
-    """The address of the event to whose text this one refers; None for a whole text, or a damaged one."""
+    """The address of the event to whose text a folded text refers; None for a text that is whole or damaged."""
     if type(text) is not str or text[:1] != FOLDED:
         return None
     number = text[1:].partition(_NEXT)[0]
@@ -101,12 +101,13 @@ def first_of(text: str | None, address: int) -> int | None:
 
 
 def parts_of(text: str) -> list[str]:
-    """The first text of a kind as ``unfolded`` takes it: fixed parts and holes in turn."""
+    """The first text of a kind as ``unfolded`` needs it: the fixed parts and the holes (numbers and digests) in
+    turn."""
     return _HOLE.split(text)
 
 
 def unfolded(text: str, parts: list[str]) -> str:
-    """A folded text, whole.
+    """The whole text of a folded text.
 
     Args:
         text: The stored text.
@@ -126,8 +127,8 @@ def unfolded(text: str, parts: list[str]) -> str:
 
 
 def whole(text: str | None, first: str | None) -> str | None:
-    """``unfolded`` with the first text in its stored form, for SQL statements. A damaged text is returned unchanged,
-    and its reader reports it."""
+    """The whole text of a text that may be folded, for SQL statements; ``first`` is the first text of its kind. A
+    damaged text is returned unchanged, and its reader reports the damage."""
     if type(text) is not str or type(first) is not str or text[:1] != FOLDED:
         return text
     try:

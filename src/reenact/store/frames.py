@@ -1,8 +1,9 @@
-"""Text that grows, compressed as it comes: each portion refers to earlier ones, back to the beginning of its frame.
+"""Text that grows, compressed portion by portion: each portion refers to earlier ones, back to the beginning of its
+frame.
 
 A frame is a sequence of portions that is unpacked from its beginning. Its length is bounded, so that little has to be
-unpacked to read any part. Then it is sealed: one portion replaces all of them. It is smaller, because all text is
-packed at once and one row wastes less space than many.
+unpacked to read any part. Then the frame is sealed: one portion replaces all of its portions. This portion is smaller,
+because all text is packed at once and one row wastes less space than many.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import NamedTuple
 from zlib import crc32
 
 DEFLATED = 1
-"""How a portion is packed: raw deflate, flushed after each portion. Each row has the number."""
+"""The codec of a portion: raw deflate, flushed after each portion. The row of each portion has this number."""
 
 FRAME = 128 << 10
-"""Bytes of text after which a frame ends."""
+"""The number of bytes of text after which a frame ends."""
 
 _PORTION = 64 << 10
 _LEVEL = 6
@@ -26,12 +27,12 @@ class Portion(NamedTuple):
     """Some text in its stored form.
 
     Attributes:
-        start: Its first byte.
-        first: The first byte of its frame.
-        size: Its bytes, unpacked.
+        start: The position of its first byte in the text.
+        first: The position of the first byte of its frame.
+        size: The number of its bytes, unpacked.
         codec: Its packing.
         data: The stored bytes.
-        crc: CRC-32 of the text, started with its place.
+        crc: CRC-32 of the unpacked bytes, started with their position.
     """
 
     start: int
@@ -43,10 +44,10 @@ class Portion(NamedTuple):
 
 
 class StreamPacker:
-    """Packs the text of one stream. Takes about 0.5 MB.
+    """Packs one text as it grows. A packer takes about 0.5 MB of memory.
 
     Args:
-        end: The bytes of the text that are already packed in frames that do not change any more.
+        end: The number of bytes of the text in frames that do not change any more.
     """
 
     __slots__ = ("_deflate", "_end", "_first", "_text")
@@ -56,7 +57,8 @@ class StreamPacker:
         self._begin()
 
     def pack(self, text: bytes) -> list[Portion]:
-        """Pack the text that follows. A portion that begins a frame replaces the stored portions within its size."""
+        """Pack the next part of the text. A portion that begins a frame replaces the stored portions within its
+        size."""
         found: list[Portion] = []
         for at in range(0, len(text), _PORTION):
             some = text[at : at + _PORTION]
@@ -69,7 +71,7 @@ class StreamPacker:
         return found
 
     def seal(self) -> list[Portion]:
-        """End the current frame. Returns the portion that replaces its portions, if that saves space."""
+        """End the current frame. Returns the portion that replaces the portions of the frame, if that saves space."""
         return self._sealed([]) if self._text else []
 
     def _sealed(self, found: list[Portion]) -> list[Portion]:
@@ -89,7 +91,7 @@ class StreamPacker:
 
 
 def unpack(portions: list[Portion]) -> bytes:
-    """The text of a frame, from its first portion up to the first damaged one."""
+    """The text of a frame, from its first portion up to the first damaged portion."""
     found: list[bytes] = []
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     for start, _, size, codec, data, crc in portions:

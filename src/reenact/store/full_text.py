@@ -1,9 +1,9 @@
 """The words of a run's messages, tool data and printed output, by which the run is found. Each word is stored once.
 
-They are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each call),
-and indexed when the run closes, in the order of their first use: the words of a fork begin with those of its parent.
-The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run is found by
-words: all of them must occur, each may be the beginning of a longer one.
+The words are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each
+call). They are indexed when the run closes, in the order of their first use, so that the words of a fork begin with
+those of its parent. The search uses SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run
+matches a query if it has all words of the query, each as a word or as the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -28,33 +28,34 @@ MOST = 400_000
 """The most words of one run. A book has some 20,000."""
 
 SIDE_BY_SIDE = 8
-"""The number of conversations under one name whose last body is remembered."""
+"""The most conversations under one name whose last body is kept in memory."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
 _WORD = lazy_regex(r"[^\W_]+")
 _WITHIN = lazy_regex(rb"[0-9A-Za-z_\\\x80-\xff]")
-"""Bytes that are inside a word or an escape of JSON."""
+"""A byte that may be inside a word or an escape of JSON."""
 _FAR = 4 * LONGEST
-"""Bytes within which the edge of a word is looked for."""
+"""The most bytes in which the edge of a word is looked for."""
 _MOST_PIECES = 8
-"""Pieces of a long text that are looked through: some 6 MB."""
+"""The most pieces of a long text that are read for words: some 6 MB."""
 _ENCODED = lazy_regex(rb"[0-9A-Za-z+/=_-]{512,}")
-"""Data that is no text, such as images."""
+"""Encoded data that is no text, such as images."""
 _IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
 _RUN = b"a" * 512
 _LETTERS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
-"""A table that keeps the ASCII characters of ``_WORD`` and replaces the rest by spaces: faster than a search."""
+"""A table for ``translate`` that keeps the ASCII characters of ``_WORD`` and replaces all others by spaces, which is
+faster than a search."""
 _SAID = ("text", "answer")
-"""The parts of a model's answer that are text."""
+"""The fields of a model call's reading that hold text."""
 _MOST_WORDS = 16
 _ERASURE = "words_erasure"
 _TO_BEGIN, _UNDER_WAY = 1, 2
 _PAGES = 64
-"""Pages of the index that a step of an erasure writes."""
+"""The number of pages of the index that one step of an erasure writes."""
 
 
 class TextGatherer:
-    """The words of one run so far. Takes, beside them, the last body of each conversation."""
+    """The words of one run so far. The gatherer also holds the last body of each conversation in memory."""
 
     def __init__(self) -> None:
         self._words: dict[str, None] = {}
@@ -63,7 +64,7 @@ class TextGatherer:
         self._printed: dict[int, bytes] = {}
 
     def see(self, record: Record) -> None:
-        """Take in the readable text of a record. About 0.3 µs for other records."""
+        """Take in the readable text of a record. A record without such text costs about 0.3 µs."""
         if isinstance(record, CallIssued):
             call = record.call
             if call.kind is Kind.HTTP and call.channel:
@@ -86,7 +87,7 @@ class TextGatherer:
             self._add("\n".join([str(record.value.get(name) or "") for name in _SAID]).encode("utf-8", "replace"))
         elif isinstance(record, OutputPrinted):
             said = self._printed.get(record.stream, b"") + record.data
-            end = _edge(said, len(said), -1)  # the last word may go on
+            end = _edge(said, len(said), -1)  # the next output may continue the last word
             self._add(said[:end])
             self._printed[record.stream] = said[end:]
 
@@ -109,11 +110,11 @@ class TextGatherer:
                 del lasts[number]
         lasts.append(bytes(body))
         end = len(body) - tail
-        if head < end or len(body) != before:  # where a part was cut out, the texts around it must not join to one word
+        if head < end or len(body) != before:  # a part may be cut out: words at the cut are read again
             self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
 
     def _add_value(self, body: bytes) -> None:
-        """Take in the result of a call. Of a value in pieces, the first ones are searched."""
+        """Take in the result of a call. Of a value in pieces, only the first pieces are read."""
         if not is_large(body):
             if not is_withheld(body):
                 self._add(body)
@@ -121,20 +122,21 @@ class TextGatherer:
         left = b""
         for piece in islice(body.pieces(), 0 if isinstance(body.value, bytes) else _MOST_PIECES):
             text = left + piece
-            end = _edge(text, len(text), -1)  # the last word may go on
+            end = _edge(text, len(text), -1)  # the next piece may continue the last word
             self._add(text[:end])
             left = text[end:]
 
     def _add(self, data: bytes) -> None:
         if data and len(self._words) < MOST:
-            if _RUN in data.translate(_IN_RUN):  # quicker to find than the run itself
+            if _RUN in data.translate(_IN_RUN):  # this check is quicker than the search for encoded data
                 data = _ENCODED.sub(b" ", data)
             words = dict.fromkeys(_read(data))
             self._words.update(dict.fromkeys([word[:LONGEST] for word in words]))
 
 
 def _edge(data: bytes, at: int, by: int) -> int:
-    """The nearest place, backwards (``by`` is -1) or on (1), where no word is cut; ``at`` if no edge is near."""
+    """The nearest place, backwards (``by`` is -1) or forwards (1), where no word is cut; ``at`` if there is none
+    nearby."""
     place = at
     while 0 < place < len(data) + (by < 0) and abs(place - at) < _FAR:
         if not _WITHIN.match(data, place - (by < 0)):
@@ -157,7 +159,8 @@ def _without_escapes(data: bytes) -> bytes:
 
 
 def readable(data: bytes) -> str:
-    """Bytes of JSON or text as words: the escapes of JSON that would stick to a word become spaces."""
+    """The text of some bytes (JSON or plain) for the search of words: escapes of JSON that would stick to a word become
+    spaces."""
     data = _without_escapes(data)
     text = data.decode("utf-8", "replace")
     if "\\u" in text:
@@ -167,7 +170,7 @@ def readable(data: bytes) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The words that are looked for."""
+    """The words of a query, at most ``_MOST_WORDS``."""
     return [word[:LONGEST] for word in _WORD.findall(text.casefold())][:_MOST_WORDS]
 
 
@@ -183,7 +186,7 @@ def occurs(text: str, query: str) -> bool:
 
 
 def create_index(connection: sqlite3.Connection) -> None:
-    """Lay out the index in a new store, where this SQLite has it."""
+    """Create the index in a new store, where this SQLite has FTS5."""
     try:
         connection.execute(
             "CREATE VIRTUAL TABLE words_index USING fts5(body, content='words', content_rowid='id', detail='none')"
@@ -193,7 +196,7 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def _require_no_index(error: sqlite3.OperationalError) -> None:
-    """Raise the error unless its reason is that this store, or this SQLite, has no index."""
+    """Raise the error, unless its cause is that this store, or this SQLite, has no index."""
     if "no such" not in str(error):  # "no such table: words_index", "no such module: fts5"
         raise error
 
@@ -213,15 +216,15 @@ def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
         connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (place, text))
     except sqlite3.OperationalError as error:
         _require_no_index(error)
-        body = text  # the scan still finds it
+        body = text  # without the index, the scan finds the text
     connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, body))
 
 
 def plain(body: str | bytes) -> str:
-    """The words of a row, which are packed where only the index needs them.
+    """The words of a row; they are stored packed where only the index needs them.
 
     Raises:
-        StoreError: They are damaged.
+        StoreError: The words are damaged.
     """
     if isinstance(body, str):
         return body
@@ -249,14 +252,15 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
 
 
 def mark_erasure(connection: sqlite3.Connection) -> None:
-    """Words were dropped in this transaction. They are in the index's file, though no search finds them, until
-    ``erase_some`` has gone through all of it."""
+    """Note that words were dropped in this transaction. They stay in the file, though no search finds them, until
+    ``erase_some`` has gone through the whole index."""
     connection.execute("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", (_ERASURE, _TO_BEGIN))
 
 
 def erase_some(connection: sqlite3.Connection) -> bool:
     """One step of rewriting the index without dropped entries. Returns whether there is more to do. Each step is a
-    transaction of its own; after a kill, the next call goes on. All steps take as long as reading the index."""
+    transaction of its own; after a kill, the next call goes on. All steps together take as long as it takes to read the
+    index."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (_ERASURE,)).fetchone()
     if row is None:
         return False

@@ -1,7 +1,8 @@
-"""A glance at a store: the names in it that a person may type, read in milliseconds, without a change to any file.
+"""A quick look at a store for the completion of a shell: the names in it that a person may type, read in milliseconds,
+without a change to any file.
 
-It does not use ``store.sqlite_recording``: a shell asks while a person types, so it loads nothing but SQLite, looks at
-a bounded number of rows, and finds nothing where the store is missing, damaged or busy.
+A shell asks while a person types. So this module loads nothing but SQLite (not even ``store.sqlite_recording``) and
+looks at a bounded number of rows. It finds nothing where the store is missing, damaged or busy.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from reenact.store.store_location import file_of
 
 _WAIT_S = 0.02
 _RECENT = 200
-"""Runs that are looked at for names of agents, users, tenants and sessions."""
+"""The most runs that are read for names of agents, users, tenants and sessions."""
 _LOGS = 20
 _EVENTS = 5_000
-"""Logs whose events are looked at for names of tools, and how many of each."""
+"""The most logs that are read for names of tools, and the most events of each."""
 _SHIFT, _LOW = 32, (1 << 32) - 1
 
 Offer = tuple[str, str]
@@ -32,7 +33,7 @@ def offers(url: str | None, kind: str, start: str, most: int) -> list[Offer]:
         url: URL of the store; None for the default.
         kind: ``run`` (and events of one, behind a colon), ``tag``, ``tool``, ``agent``, ``user``, ``tenant`` or
             ``session``.
-        start: Their beginning.
+        start: The beginning of the names.
         most: The most names.
     """
     try:
@@ -85,7 +86,7 @@ def _fields(connection: sqlite3.Connection, kind: str) -> Iterator[Offer]:
 
 
 def _tags(connection: sqlite3.Connection, start: str) -> Iterator[Offer]:
-    """The names of labels, each with an equals sign; after an equals sign, the values of that label."""
+    """The names of labels, each with an equals sign. If ``start`` has an equals sign, the values of that label."""
     name, equals, _ = start.partition("=")
     last = ""
     while True:
@@ -124,5 +125,5 @@ def _names(connection: sqlite3.Connection, logs: list[int], *, tools: bool) -> l
 
 
 def _line(text: str) -> str:
-    """Recorded text that can steer no terminal."""
+    """Recorded text in a form that cannot control a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)

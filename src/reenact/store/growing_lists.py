@@ -1,9 +1,9 @@
-"""Growing lists in a SQLite store: each list has a text of its own, and every version of the list is that text up to
+"""Growing lists in a SQLite store: each list has a text of its own, and every version of the list is this text up to
 some position.
 
-The text begins with the bracket that closes the list. So a version is two pieces: the text after that bracket, up to
-the end of the version, and the bracket. A version needs no earlier version, and its digest continues the digest of the
-earlier text.
+The text begins with the bracket that closes the list. So a version consists of two pieces: the text after this bracket,
+up to the end of the version, and the bracket itself. A version needs no earlier version, and its digest continues the
+digest of the earlier text.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reenact.store.splicing import new_text, put_portions
 
 _CLOSE = b"]"
 _MOST_WAITING = 8 << 20
-"""The bytes of a list that may wait until a version is new."""
+"""The most bytes of a list that wait in memory as long as no version of the list has a row."""
 _PACKED = 16
 """The number of lists whose current frame is kept open: each takes about 0.5 MB."""
 
 
 class EntriesLost(Exception):
-    """Entries before these have not been written."""
+    """Raised where earlier entries of the list were not written."""
 
 
 @dataclass(slots=True)
@@ -35,10 +35,10 @@ class _KeptList:
     """One list in its stored form.
 
     Attributes:
-        hash: The hash of its bytes without the last one.
+        hash: The hash of its bytes without the closing bracket.
         entries: The number of entries.
-        end: Bytes of its text.
-        text: Number of the text; 0 before anything of it is written.
+        end: The number of bytes of its text.
+        text: The number of the text; 0 before any part of the text is written.
         waiting: The part that has yet to be written.
         used: Whether a version of it has a row.
     """
@@ -59,7 +59,7 @@ class GrowingLists:
 
     Args:
         owner: Number of the log.
-        begin: Begins a hash.
+        begin: Gives a new hash object.
     """
 
     def __init__(self, owner: int, begin: Callable[[], Hash]) -> None:
@@ -73,7 +73,7 @@ class GrowingLists:
         """Take in new entries of a list. Returns the digest and the size of the version that has them.
 
         Raises:
-            Lost: Entries before them were not taken in.
+            EntriesLost: Earlier entries were not taken in.
         """
         kept = self._lists.get(grown.number)
         if grown.number not in self._before:
@@ -93,7 +93,7 @@ class GrowingLists:
         return whole.digest(), kept.end
 
     def row(self, connection: sqlite3.Connection, number: int) -> bytes:
-        """The row of the latest version."""
+        """The data for the row of the latest version of a list."""
         kept = self._lists[number]
         kept.used = True
         if not kept.text:
@@ -120,7 +120,7 @@ class GrowingLists:
                 self._seal(connection, next(iter(self._packings)))
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """The same for the last transaction."""
+        """Write the new parts of the texts before the last transaction ends."""
         self.finish(connection)
         for number in list(self._packings):
             self._seal(connection, number)
@@ -129,11 +129,11 @@ class GrowingLists:
         put_portions(connection, self._lists[number].text, self._packings.pop(number).seal())
 
     def commit(self) -> None:
-        """Staged data is in the file."""
+        """Called when the transaction is committed."""
         self._before.clear()
 
     def roll_back(self) -> None:
-        """Staged data is not in the file; texts continue in a frame of their own."""
+        """Called when the transaction has failed: texts then continue in a frame of their own."""
         for number, kept in self._before.items():
             if kept is None:
                 del self._lists[number]

@@ -23,7 +23,7 @@ def hold(connection: sqlite3.Connection, log: int) -> None:
 
 
 def let_go(connection: sqlite3.Connection, log: int, bases: Sequence[int]) -> None:
-    """Payloads of a base need not be kept for the log as well."""
+    """Stop holding payloads of the bases for a log, because a base is kept as long as the log."""
     for base in bases:
         connection.execute(
             "DELETE FROM held WHERE log = ? AND payload IN (SELECT id FROM payload WHERE owner = ? UNION "

@@ -1,8 +1,8 @@
 """Finds the runs with some words, a part of the index at a time, because every run may have a word.
 
-A word counts as itself and as the beginning of longer ones. For a beginning, SQLite's index first merges all words with
-it (20 ms for 100,000 runs). A whole word is found at once. So whole words are searched first, and beginnings only in
-the runs without such a word.
+A word counts as itself and as the beginning of longer ones. To find a beginning, SQLite's index first merges the
+entries of all words with this beginning (20 ms for 100,000 runs). A whole word is found at once. So whole words are
+searched first, and beginnings only in the runs without such a word.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from reenact.store.run_query import FEW, Rows, Text
 from reenact.store.schema import LOW
 
 _AHEAD = 2000
-"""How many lower numbers are read along with the requested ones, because those are most likely needed next."""
+"""The count of lower numbers that are read together with the requested ones, because they are most likely needed
+next."""
 
 _FAR_APART = 100
 """The gap between requested numbers from which SQLite is made to select them one by one."""
 
 
 class Hits:
-    """The runs that match, with each word whole or as a beginning.
+    """The runs that match some words, each as a whole word or as the beginning of one.
 
     Args:
-        rows: Asks the store.
-        words: One text must contain all of them.
+        rows: Queries the store.
+        words: The words, which must all be in one text.
         split: Whether texts may be in passages (``store.passages``); then the query is one word.
     """
 
@@ -35,11 +36,11 @@ class Hits:
         self._begun = _Matches(rows, " AND ".join([f'"{word}"*' for word in words]), split=split)
 
     def few(self) -> Set[int] | None:
-        """Numbers of all of them; None where they are not few."""
+        """The numbers of all matching runs; None where there are many."""
         return None if self._whole.few() is None else self._begun.few()
 
     def among(self, numbers: Set[int]) -> Set[int]:
-        """Those of the given runs that match."""
+        """The given runs that match."""
         found = numbers & self._whole.near(numbers)
         left = numbers - found
         return found | (left & self._begun.near(left)) if left else found
@@ -65,7 +66,7 @@ class _Matches:
         return found if whole and len(found) <= FEW else None
 
     def near(self, numbers: Set[int]) -> Set[int]:
-        """The matches among some numbers, and perhaps others."""
+        """The matches among some numbers, and perhaps further matches."""
         low, high = min(numbers), max(numbers)
         if self._low <= low and high <= self._high:
             found = self._found
@@ -81,7 +82,7 @@ class _Matches:
         return frozenset([number for (number,) in rows])
 
     def _passages(self) -> Set[int]:
-        """The matches in passages: all of them, because a word occurs once in a text."""
+        """All matches in passages. They are few, because a word occurs only once in a text."""
         if not self._split:
             return frozenset()
         if self._in_passages is None:
@@ -95,7 +96,7 @@ _MATCH_AS = "SELECT rowid AS id FROM words_index WHERE words_index MATCH ?"
 
 
 def text_of(rows: Rows, query: str, *, indexed: bool, shares: bool) -> Text:
-    """The search for a text; no condition where it has no word.
+    """The search for a text; without a condition if the text has no word.
 
     Args:
         rows: Queries the store.
@@ -110,7 +111,7 @@ def text_of(rows: Rows, query: str, *, indexed: bool, shares: bool) -> Text:
         sql = own_and_forks(_SCAN) if shares else _SCAN
         return Text((), [(f"r.id IN ({sql})", (f"%{word}%",)) for word in words])
     if shares and rows("SELECT 1 FROM words WHERE id > ? LIMIT 1", (LOW,)):
-        return Text([Hits(rows, [word], split=True) for word in words])  # each may be in another passage
+        return Text([Hits(rows, [word], split=True) for word in words])  # each word may be in another passage
     return Text([Hits(rows, words, split=False)])
 
 

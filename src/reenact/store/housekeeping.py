@@ -1,9 +1,9 @@
-"""Expired runs of a SQLite store: finds them, removes them beside other readers and writers, and gives the space back
-to the file system.
+"""Expired runs of a SQLite store: finds them, removes them while other processes read and write, and gives the space
+back to the file system.
 
-A run may change before it is removed: a person flags it, a fork of it begins. So each removal looks again, in its own
-transaction, and leaves a changed run alone; the large parts of a run are removed afterwards, in steps. A kill between
-two steps leaves a consistent store, and the next removal continues.
+A run may change before it is removed: a person may flag it, or a fork of it may begin. So each removal checks the run
+again, in its own transaction, and leaves a changed run alone. The large parts of a run are removed afterwards, in
+steps. A kill between two steps leaves a consistent store, and the next removal continues.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ STEP_PAGES = 256
 """The number of pages that one transaction gives back. It bounds how long writers wait."""
 
 REWRITE_BYTES = 1 << 30
-"""The largest file that is rewritten to give its space back. Files of older versions cannot give space back in
-parts."""
+"""The largest file that is rewritten to give its space back. The rewrite serves files of older versions, which cannot
+give space back in parts."""
 
 _SIZES = (
     "SELECT total(length(data)) FROM payload WHERE owner = :log",
@@ -55,27 +55,27 @@ _SIZES = (
     "SELECT total(length(data)) FROM turns WHERE id BETWEEN :first AND :end",
     "SELECT total(length(body)) FROM run WHERE log = :log",
 )
-"""The tables of a log's own data, for a rough size: without indexes and free room."""
+"""Queries for the size of a log's own data, about: indexes and free space are left out."""
 
 _GLANCE = 200
-"""Oldest runs that are looked at before the whole store is."""
+"""The number of the oldest runs that are checked to decide whether to search the whole store."""
 _LOOKED = "looked_us"
-"""When the store was looked through in the background, in ``meta``."""
+"""The key in ``meta`` for the time of the last search in the background."""
 _RUN_US = 4_000
 _BYTE_US = 0.03
-"""The time of a removal, about."""
+"""The time that a removal takes, about: microseconds for each log, and for each byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpiredRun:
-    """An expired run with its parts: they are removed in one step.
+    """An expired run with its parts, which are removed together.
 
     Attributes:
         run: The run.
-        logs: The numbers of its log, and of its parts' own logs.
-        rows: The id of each run in them, with its row at the time of the look.
-        expiry: When, and why.
-        size: Bytes, about.
+        logs: The numbers of its log, and of the logs of its parts.
+        rows: The row of each run in these logs at the time of the search, by the id of the run.
+        expiry: When the run expires, and why.
+        size: The number of bytes of its logs, about.
     """
 
     run: Run
@@ -86,16 +86,16 @@ class ExpiredRun:
 
 
 def spent_us(going: list[ExpiredRun]) -> int:
-    """How long removing takes, about."""
+    """How many microseconds the removal of some runs takes, about."""
     return round(sum(_RUN_US * len(each.logs) + each.size * _BYTE_US for each in going))
 
 
 class Housekeeping:
-    """The store's own maintenance.
+    """The maintenance of a store: the removal of expired runs, and the return of free space.
 
     Args:
         store: The store.
-        reading: Its reading connection.
+        reading: The reading connection of the store.
         lives: Whether the recorder of a run, by its id, still lives.
     """
 
@@ -112,7 +112,7 @@ class Housekeeping:
 
         Args:
             terms: See ``expiry_of``.
-            now_us: The time.
+            now_us: The present time.
             cold: Whether a run cannot be replayed. It is called only for runs that would expire now; a run that cannot
                 be replayed stays.
         """
@@ -130,7 +130,7 @@ class Housekeeping:
         return {name: (runs[name], found[name]) for name in runs}
 
     def own(self, run: Run, terms: Mapping[str, str], *, cold: bool = False) -> Expiry:
-        """When a run would expire by itself. A few microseconds for most."""
+        """When a run would expire if no other run needed it. For most runs the answer takes a few microseconds."""
         if self._came is None:
             self._came = self._arrivals()
         return expiry_of(run, terms, cold=cold, since_us=max(self._came.get(run.id, 0), self._last_seen(run)))
@@ -146,7 +146,7 @@ class Housekeeping:
             seen.add(top.id)
         found = {top.id: top}
         waiting = [top.id]
-        for name in waiting:  # it grows
+        for name in waiting:  # the list grows
             for (child,) in self._reading.rows("SELECT run_id FROM run WHERE parent = ?", (name,)):
                 if child not in found:
                     found[child] = self._store.run(child)
@@ -156,7 +156,7 @@ class Housekeeping:
     def due(
         self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
     ) -> list[ExpiredRun]:
-        """The runs that have expired; runs that continue others come first. See ``expiries``."""
+        """The runs that have expired; a run that continues another run comes before that run. See ``expiries``."""
         rows = {
             row[0]: tuple(row)
             for row in self._reading.rows("SELECT run_id, log, parent, crc, amended, status FROM run")
@@ -192,23 +192,24 @@ class Housekeeping:
         return dict(self._reading.rows("SELECT r.run_id, a.at_us FROM arrival a JOIN run r ON r.id = a.run"))
 
     def _last_seen(self, run: Run) -> int:
-        """The last activity of a killed run, which may have been a server for months."""
+        """The time of the last event of a killed run (0 for other runs), because it may have been a server for
+        months."""
         if run.status is not Status.INTERRUPTED or run.interrupted_at is None:
             return 0
         try:
             return run.started_us + self._store.open(run).event(run.interrupted_at).issued_us
-        except ReenactError:  # it is damaged: its start counts
+        except ReenactError:  # the run is damaged: its start counts
             return 0
 
     # --- in the background -------------------------------------------------------------------------------------
 
     def old(self, terms: Mapping[str, str], now_us: int, before_us: int) -> bool:
-        """Whether a full search of the store is worth it: one of its oldest runs has expired by itself, or there are
-        more than are checked here. Reads some rows, and writes nothing.
+        """Whether a full search of the store may find expired runs: one of the oldest runs has expired by itself, or
+        there are more old runs than this method checks. It reads some rows, and writes nothing.
 
         Args:
             terms: See ``expiry_of``.
-            now_us: The time.
+            now_us: The present time.
             before_us: A run that began later has not expired.
         """
         sql = "SELECT run_id FROM run WHERE started_us < ? ORDER BY started_us LIMIT ?"
@@ -218,8 +219,9 @@ class Housekeeping:
         return any(self.own(self._store.run(name), terms).due(now_us) for (name,) in rows)
 
     def turn(self, writing: WriteConnection, now_us: int, every_us: int) -> bool | None:
-        """Whether it is the caller's turn to remove in the background, once in ``every_us`` over all processes: None
-        for no, True for the first time in this store. Waits for no other process.
+        """Whether the caller is to remove expired runs in the background; of all processes, one is to do so once in
+        ``every_us``. None: it is not. True: it is, for the first time in this store. False: it is, again. The call
+        waits for no other process.
 
         Raises:
             StoreBusy: Another process writes.
@@ -237,13 +239,13 @@ class Housekeeping:
     # --- removing ----------------------------------------------------------------------------------------------
 
     def remove(self, writing: WriteConnection, going: ExpiredRun, now_us: int) -> bool:
-        """Remove a run, if it has not changed. Returns whether it was removed. One transaction removes it, and its
+        """Remove a run, if it has not changed. Returns whether it was removed. One transaction removes the run; its
         large parts are deleted in steps afterwards.
 
         Args:
             writing: The store's writing connection.
             going: The run.
-            now_us: The time.
+            now_us: The present time.
         """
         with writing.transaction() as connection:
             if not self._as_it_was(connection, going):
@@ -274,10 +276,10 @@ class Housekeeping:
 
     def give_back(self, writing: WriteConnection, *, rewrite: bool = True) -> Iterator[int]:
         """Remove the rest of removed runs, delete their words from the index, and give free pages back to the file
-        system, some at a time; yields the number of pages that are left.
+        system, some pages at a time; yields the number of pages that are left.
 
-        A store that was made by an older version is written again once (``rewrite``), if it is not large and no run is
-        being recorded. Then it also gets the index by which runs are found.
+        With ``rewrite``, the file of a store that an older version made is written again once, if it is not large and
+        no run is being recorded. Such a store also gets the index by which runs are found.
         """
         if rewrite:
             make_narrow(writing, self._reading.rows, any_size=True)
@@ -297,7 +299,7 @@ class Housekeeping:
             yield left
             writing.give_back(STEP_PAGES)
             before, left = left, _free(writing)
-            if left >= before:  # another process has freed more since: the next transaction goes on
+            if left >= before:  # another process frees pages at the same time: the next call goes on
                 break
         writing.checkpoint()
         yield left
@@ -328,7 +330,7 @@ def _in_parts(writing: WriteConnection) -> bool:
 
 
 def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
-    """The run that contains a run, with all its other parts."""
+    """The outermost run that contains a run."""
     seen = {name}
     while True:
         run = expiries[name][0]
@@ -340,7 +342,8 @@ def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
 
 
 def _children_first(found: list[ExpiredRun]) -> list[ExpiredRun]:
-    """Runs before the runs that they continue; else the oldest first."""
+    """The runs in the order of their removal: a run before the run that it continues; apart from that, the oldest
+    first."""
     of = {name: each.run.id for each in found for name in each.rows}
     by = {each.run.id: each for each in found}
     order: dict[str, ExpiredRun] = {}

@@ -1,7 +1,7 @@
-"""The parts of a store that run in an agent's process, loaded before the agent begins.
+"""Loads the modules of a store that an agent's process needs, before the agent begins.
 
 A command loads modules when it needs them. In an agent's process, the program may have removed files, descriptors or
-rights by then, and a recording that cannot load its end is lost.
+rights by then, and a recording that cannot load the code for its end is lost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NEEDED = [
     "full_text",
     "sqlite_log",
 ]
-"""Modules of the store that are loaded only by late names or in rare cases."""
+"""The modules of the store that are otherwise imported late or rarely."""
 
 for _name in NEEDED:
     import_module(f"reenact.store.{_name}")

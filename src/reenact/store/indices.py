@@ -1,4 +1,4 @@
-"""The indices of a store, and why one is missing."""
+"""The indices of a store, with the reason for each missing one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from reenact.store.sqlite_store import SqliteStore
 
 
 class Indices(NamedTuple):
-    """Why a store has no index; empty where it has one.
+    """For each index of a store, the reason why it is missing; empty where it exists.
 
     Attributes:
-        runs: For the facts in the row of a run: names, labels, status and time.
-        words: For the words in a run.
+        runs: For the index of the facts in a run's row: names, labels, status and time.
+        words: For the index of the words in a run.
     """
 
     runs: str = ""
@@ -21,7 +21,7 @@ class Indices(NamedTuple):
 
 
 def indices(store: Store) -> Indices:
-    """The present indices of a store."""
+    """The indices that a store lacks, with the reasons."""
     if not isinstance(store, SqliteStore):
         return Indices(*["all runs are in memory"] * 2)
     narrow, words = store.indexed()

@@ -1,4 +1,4 @@
-"""The store's hash, which digests of payloads are made with."""
+"""The store's hash, which makes the digests of payloads."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 DIGEST_SIZE = 16
 
 _EVERY = 1 << 15
-"""Bytes of a body after which the state of its hash is kept."""
+"""The state of the hash is kept after each stretch of this many bytes of a body."""
 _LONG = 2 * _EVERY
 _TOO_LONG = 4 << 20
 _SIDE_BY_SIDE = 4
-"""Conversations that are kept in mind."""
+"""The number of last bodies whose hash states are kept, because conversations may go on side by side."""
 
 
 class _GrownBody(NamedTuple):
-    """A body, and the state of its hash after each of its parts except the last."""
+    """A body, and the state of its hash after each full stretch of ``_EVERY`` bytes."""
 
     data: bytes
     states: list[Hash]
 
 
 class KeyedHash:
-    """The store's hash.
+    """The hash of a store, which makes the digests of payloads.
 
     Args:
         key: The store's secret.
@@ -40,17 +40,17 @@ class KeyedHash:
 
     def __init__(self, key: bytes) -> None:
         self.begin: Callable[[], Hash] = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE).copy
-        """A hash object to be fed piece by piece."""
+        """Gives a hash object, which takes the bytes piece by piece."""
         self._grown: Sequence[_GrownBody] = ()
 
     def of(self, data: bytes) -> bytes:
-        """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
+        """The digest of some bytes. Hashing takes about 0.5 µs, and 1 ms a megabyte."""
         found = self.begin()
         found.update(data)
         return found.digest()
 
     def of_body(self, body: bytes) -> bytes:
-        """The digest of a body. The body may be one that is not stored: then its bytes are released."""
+        """The digest of a body. The bytes of a body that is not to be stored are released."""
         if is_large(body):
             return self._of_pieces(body.pieces())
         if not is_withheld(body):
@@ -67,14 +67,14 @@ class KeyedHash:
         return found.digest()
 
     def named(self, data: bytes, digest: str) -> bool:
-        """Whether some bytes have this digest, which is in hexadecimal digits. As ``of``."""
+        """Whether some bytes have this digest, in hexadecimal. It takes as long as ``of``."""
         found = self.begin()
         found.update(data)
         return found.hexdigest() == digest
 
     def named_again(self, data: bytes, digest: str) -> bool:
-        """The digest of a body that mostly begins like one of the last ones, such as a conversation that is sent again.
-        The common beginning is only compared, not hashed again."""
+        """Whether some bytes have this digest, quickly for a body that begins like one of the last bodies, such as a
+        conversation that is sent again. The common beginning is only compared, not hashed again."""
         if len(data) < _LONG or len(data) > _TOO_LONG or type(data) is not bytes:
             return self.named(data, digest)
         kept = self._grown

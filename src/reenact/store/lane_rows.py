@@ -11,11 +11,11 @@ from reenact.store.span import RunRows
 
 
 class LaneRows:
-    """The lanes of one run.
+    """Reads the lanes of one run.
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
     """
 
     def __init__(self, reading: ReadConnection, span: RunRows) -> None:
@@ -24,7 +24,7 @@ class LaneRows:
         self._strands: dict[str, int] = {}
 
     def lanes(self, after: int) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``; those after one number."""
+        """See ``abc.store.Recording``; only the lanes after a number."""
         span = self._span
         at = span.first + after
         while True:
@@ -47,12 +47,12 @@ class LaneRows:
         sql = "SELECT id, path, parent, kind FROM lane WHERE path = ? AND id BETWEEN ? AND ? AND kind <> ?"
         values = (path, span.first, span.end, MENTIONED)
         row = self._reading.row(sql, values)
-        if row is None:  # a damaged index finds nothing either
+        if row is None:  # the index may be damaged: search without it
             row = self._reading.row(sql.replace("path =", "+path ="), values)
         return None if row is None else _lane_fact(row)
 
     def strand(self, path: str) -> int | None:
-        """The address of a lane, looked up once; None where there is none."""
+        """The address of a lane, looked up once; None where the run has no such lane."""
         strand = self._strands.get(path)
         if strand is None:
             fact = self.lane(path)

@@ -1,8 +1,9 @@
 """Whether the process that records a run still lives: a lock that the operating system drops when it dies.
 
-Each log that is being written holds a lock on a file of its own. A lock cannot be mistaken for that of another
-process that got the same number, and needs no heartbeat. A forked child inherits the open file, which would keep the
-lock alive after its parent's death, so it closes it at once (closing never unlocks while the parent holds on).
+Each log that is being written holds a lock on a file of its own. Unlike the number of a process, a lock cannot be
+mistaken for that of a later process, and it needs no heartbeat. A forked child inherits the open file, which would keep
+the lock alive after its parent's death. So the child closes the file at once (the lock stays as long as the parent
+holds it).
 
 If the end of a run could not be written (the disk is full), the file is renamed to the run's status, because renaming
 needs no space.
@@ -23,14 +24,14 @@ else:
     import fcntl
 
 ENDED = (Status.OK, Status.FAILED, Status.TIMEOUT)
-"""How a run may have ended."""
+"""The ends of a run that the name of its lock file can state."""
 
 _held: weakref.WeakSet[LiveLock] = weakref.WeakSet()
 
 
 def _take(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file without waiting; False when another holds it. Processes that only look take a shared lock: they
-    never see each other (on Windows they may, for a moment)."""
+    """Lock an open file without waiting; False when another process holds the lock. Processes that only check take a
+    shared lock, so that they do not take each other for a recorder (on Windows they may, for a moment)."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -42,10 +43,11 @@ def _take(descriptor: int, *, shared: bool = False) -> bool:
 
 
 class LiveLock:
-    """The sign of life of one log, held from its creation to ``release`` or the death of the process.
+    """The lock that shows that one log is being written, held from its creation to ``release`` or the death of the
+    process.
 
     Args:
-        path: File to lock; made, with its directory, readable by the owner only.
+        path: The file to lock. It is made, with its directory, readable by the owner only.
 
     Raises:
         OSError: The file cannot be made, or another process holds it.
@@ -62,8 +64,8 @@ class LiveLock:
         _held.add(self)
 
     def is_lost(self) -> bool:
-        """Whether the program has closed the descriptor, also where its number has become another file's since. Below a
-        microsecond. A released lock is not lost."""
+        """Whether the program has closed the descriptor, even if another file has its number now. The check takes less
+        than a microsecond. A released lock is not lost."""
         if self._descriptor < 0:
             return False
         try:
@@ -75,7 +77,7 @@ class LiveLock:
         """Release the lock and remove the file. A second call does nothing.
 
         Args:
-            ended: The end of the run, if it could not be written: from now on the file states it.
+            ended: The end of the run, if the store could not be written: the name of the file then states this end.
         """
         lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
@@ -85,18 +87,18 @@ class LiveLock:
         if ended is not None:
             _leave_mark(self._path, ended)
         if lost:
-            _remove(self._path)  # the number may belong to another file by now, which we must not close
+            _remove(self._path)  # not closed: the descriptor may belong to another file now
             return
         if sys.platform == "win32":
             os.close(descriptor)
             _remove(self._path)
         else:
-            # Removed before it is unlocked: a process that opens the name afterwards finds no file.
+            # The file is removed before it is unlocked, so that a process that opens the name afterwards finds no file.
             _remove(self._path)
             os.close(descriptor)
 
     def abandon(self) -> None:
-        """Close the file without releasing the lock, as a forked child does with its parent's."""
+        """Close the file without releasing the lock, as a forked child does with the file of its parent."""
         lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0 and not lost:
@@ -121,7 +123,7 @@ def _leave_mark(path: Path, status: Status) -> None:
 
 
 def ended_as(path: Path) -> tuple[Status, int] | None:
-    """How a run has ended whose end could not be written, and when (microseconds since the epoch).
+    """For a run whose end could not be written to the store: how it ended, and when (microseconds since the epoch).
 
     Args:
         path: The file that was locked while the run was recorded.
@@ -135,7 +137,7 @@ def ended_as(path: Path) -> tuple[Status, int] | None:
 
 
 def forget_mark(path: Path) -> None:
-    """The end of the run is written after all, or the run is gone."""
+    """Remove the file that states the end of a run, because the end is in the store now, or the run is gone."""
     for status in ENDED:
         _remove(_mark(path, status))
 
@@ -148,17 +150,16 @@ def _remove(path: Path) -> None:
 
 
 def is_live(path: Path) -> bool:
-    """Whether a process holds the lock of this file. The file of a dead process is removed if possible. About 10 µs.
-    Without a file: false.
+    """Whether a process holds the lock of this file. The file of a dead process is removed if possible.
 
-    About 10 µs. No file: no recorder.
+    False if there is no file. The check takes about 10 µs.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     except OSError:
-        # Another user's file, or a read-only disk: no process here can record into it, so believe the file.
+        # The file belongs to another user, or the disk is read-only: try the lock with the file open for reading.
         return _readable_lock(path)
     try:
         if not _take(descriptor, shared=True):

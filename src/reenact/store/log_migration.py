@@ -1,7 +1,7 @@
-"""One log of an older format in the rows of today's, step by step. Each step is a transaction that reads back its own
-rows, and is undone if they differ from the old ones.
+"""Rewrites one log of an older format in rows of today's format, step by step. Each step is a transaction that reads
+its new rows back, and is undone if their content differs from that of the old rows.
 
-A log that is partly rewritten can be read like any other, because each row says how it is stored. Damaged rows stay
+A log that is partly rewritten can be read like any other log, because each row says how it is stored. Damaged rows stay
 unchanged, and are named.
 """
 
@@ -32,7 +32,7 @@ MARK = "migrating:"
 """The beginning of the key in ``meta`` that marks a log as not yet rewritten; the log's number follows."""
 
 _ROWS = 2_000
-"""Most rows that are rewritten in one transaction."""
+"""The most rows that are rewritten in one transaction."""
 
 
 class Damage(NamedTuple):
@@ -40,7 +40,7 @@ class Damage(NamedTuple):
 
     Attributes:
         log: Number of the log.
-        what: The row.
+        what: The row, as people name it.
     """
 
     log: int
@@ -48,14 +48,14 @@ class Damage(NamedTuple):
 
 
 class LogMigration:
-    """Brings one log to today's rows.
+    """Rewrites one log in rows of today's format.
 
     Args:
-        log: Its number. Its run has ended, or its process is gone.
+        log: The number of the log. Its run has ended, or the process of its run is gone.
         hasher: The store's hash.
 
     Attributes:
-        damaged: Damaged rows that were left.
+        damaged: Damaged rows that were left unchanged.
     """
 
     def __init__(self, log: int, hasher: KeyedHash) -> None:
@@ -67,7 +67,7 @@ class LogMigration:
         self._body_at = 0
 
     def steps(self, writing: WriteConnection) -> Iterator[int]:
-        """Rewrite it; yields after each transaction, with the bytes of bodies that are done."""
+        """Rewrite the log. Yields after each transaction the number of bytes of bodies that are done."""
         done, more = 0, True
         while more:
             with writing.transaction() as connection:
@@ -99,7 +99,7 @@ class LogMigration:
     # --- bodies --------------------------------------------------------------------------------------------------
 
     def _bodies(self, connection: sqlite3.Connection) -> int:
-        """Store some bodies as changes. Returns their size; 0 if none is left."""
+        """Store some bodies as changes. Returns the size of these bodies; 0 if none is left."""
         if self._channels is None:
             self._channels = _channels(connection, self._log)
         before = _open_frame(connection, self._log)
@@ -139,7 +139,7 @@ class LogMigration:
     def _check(
         self, connection: sqlite3.Connection, found: list[tuple[int, bytes]], before: tuple[int, int, bytes] | None
     ) -> None:
-        """Read back the written rows, and the older part of the frame that they continue."""
+        """Check the written rows by reading them back, and with them the older part of the frame that they continue."""
         spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
         if before is not None and spliced.text(before[0], before[1], len(before[2])) != before[2]:
             raise _unequal(f"text {before[0]}")
@@ -151,8 +151,8 @@ class LogMigration:
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def _share(self, connection: sqlite3.Connection) -> bool:
-        """Leave the rows of a fork that equal its parent's to the parent. Returns whether the fork now reads another
-        log."""
+        """Leave the rows of a fork that equal rows of its parent to the parent. Returns whether the fork now reads its
+        parent's log."""
         if connection.execute("SELECT 1 FROM piece WHERE log = ? LIMIT 1", (self._log,)).fetchone() is not None:
             share_words(connection, self._log)
             return True
@@ -165,7 +165,7 @@ class LogMigration:
         connection.execute("SAVEPOINT sharing")
         share_with(connection, self._log, parent)
         shared = own - connection.execute(events, within).fetchone()[0]
-        if not shared:  # it is smaller folded
+        if not shared:  # no event is shared: folding saves more space
             connection.execute("ROLLBACK TO sharing")
         connection.execute("RELEASE sharing")
         return bool(shared)
@@ -174,14 +174,14 @@ class LogMigration:
 def fold_some(
     connection: sqlite3.Connection, log: int, column: str, folding: ColumnFold, at: int, damaged: list[Damage]
 ) -> int:
-    """Fold some rows of a log, from an address on. Returns the address of the next rows, which is beyond the log at the
-    end.
+    """Fold some rows of a log, from an address on. Returns the address of the next rows; after the last rows, an
+    address beyond the log.
 
     Args:
-        connection: In a transaction.
-        log: Its number. The log reads no other log.
+        connection: A connection, in a transaction.
+        log: The number of the log, which reads no other log.
         column: ``asked`` or ``came``.
-        folding: Of this column; rows before the address went through it.
+        folding: The fold of this column, which has seen the rows before the address.
         at: The address.
         damaged: The list that gets the rows that stay unchanged.
     """
@@ -216,7 +216,7 @@ def fold_some(
 
 
 def _firsts(connection: sqlite3.Connection, log: int, column: str) -> set[int | None]:
-    """Addresses of the rows that others are like: they stay whole."""
+    """The addresses of the rows onto which other rows are folded: they stay whole."""
     rows = connection.execute(
         f"SELECT DISTINCT first_of({column}, id) FROM event WHERE id BETWEEN ? AND ? AND substr({column}, 1, 1) = ?",
         (log << SHIFT, log << SHIFT | LOW, FOLDED),
@@ -234,7 +234,7 @@ def is_folded(connection: sqlite3.Connection, log: int) -> bool:
 
 
 def parent_of(connection: sqlite3.Connection, log: int) -> int | None:
-    """The log that a log continues, if that has ended and lies in this store."""
+    """The log of the run that a log's run continues, if that log has ended and lies in this store."""
     row = connection.execute("SELECT body, amended, crc FROM run WHERE id = ?", (log,)).fetchone()
     run = run_of(*row) if row is not None else None
     if run is None or run.relation not in GOES_ON:
@@ -246,7 +246,8 @@ def parent_of(connection: sqlite3.Connection, log: int) -> int | None:
 
 
 def _channels(connection: sqlite3.Connection, log: int) -> dict[int | bytes, str]:
-    """The channels of the bodies of a log: by row for requests, by digest for states and evidence."""
+    """The channels of the bodies of a log: by the number of the row for requests, by the digest for states and
+    evidence."""
     within = log << SHIFT, log << SHIFT | LOW
     found: dict[int | bytes, str] = {}
     for row, kind, name in connection.execute(

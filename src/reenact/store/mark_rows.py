@@ -1,4 +1,4 @@
-"""The rows of marks: lines in time, each as JSON with its check sum, in a table that the first mark makes.
+"""The rows of marks, each as JSON with a check sum, in a table that is made with the first mark.
 
 A reader that does not know the table can still read the store.
 """
@@ -23,14 +23,14 @@ _MADE = "CREATE TABLE IF NOT EXISTS mark(id TEXT PRIMARY KEY, body TEXT NOT NULL
 
 
 def insert_mark(connection: sqlite3.Connection, mark: Mark) -> None:
-    """Write a mark, in a transaction; one of its id is replaced."""
+    """Write a mark, in a transaction. A mark with the same id is replaced."""
     connection.execute(_MADE)
     body = dump(mark.to_json())
     connection.execute("INSERT OR REPLACE INTO mark(id, body, crc) VALUES (?, ?, ?)", (mark.id, body, sum_of(0, body)))
 
 
 def delete_mark(connection: sqlite3.Connection, mark_id: str) -> None:
-    """Forget a mark, in a transaction; a missing mark is no error."""
+    """Remove a mark, in a transaction. It is no error if the mark is missing."""
     connection.execute(_MADE)
     connection.execute("DELETE FROM mark WHERE id = ?", (mark_id,))
 
@@ -57,7 +57,7 @@ def sound_marks(rows: Iterable[tuple[Any, ...]]) -> Iterator[Mark]:
 
 
 def mark_of(mark_id: str, body: str, crc: int) -> Mark:
-    """The mark of its row.
+    """The mark from its row.
 
     Raises:
         StoreError: The row is damaged.

@@ -1,4 +1,4 @@
-"""One log in memory: its records, grouped as its views need them."""
+"""One log in memory: its records, grouped as the readers of a run need them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EventRecords:
 
 @dataclass(slots=True)
 class KeptLog:
-    """One log."""
+    """One log in memory."""
 
     run: str
     live: bool = True
@@ -52,17 +52,17 @@ class KeptLog:
     noted: dict[int | None, dict[str, Any]] = field(default_factory=dict)
     slots: dict[tuple[int, str], Mapping[str, bytes]] = field(default_factory=dict)
     growth: dict[tuple[int, str], str] = field(default_factory=dict)
-    """The notes on growing lists in a state."""
+    """The note on the growing lists of each state, by event and phase."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
-    """The events that were read since the log ended, by run and number."""
+    """A cache of the events that were read after the log had ended, by run and number."""
     _in_order: dict[int | None, list[EventRecords]] = field(default_factory=dict)
     _lists: dict[int, bytes] = field(default_factory=dict)
     _texts: list[Record] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
-        """Add one record."""
+        """Add one record to the log."""
         kind = type(record)
         if kind in _WITH_TEXT:
             self._texts.append(record)
@@ -73,14 +73,15 @@ class KeptLog:
             take(self, record)
 
     def text(self) -> str:
-        """The searchable text. Gathered at the first use: most runs in memory are never searched."""
+        """The searchable text of the run. The text is gathered only when a search needs it, because most runs in memory
+        are never searched."""
         words = TextGatherer()
         for record in self._texts:
             words.see(record)
         return words.text()
 
     def returned(self) -> bytes:
-        """The encoded result of the function whose call the run is; empty without one."""
+        """The encoded result of the function whose call the run is; empty if there is none."""
         for each in reversed(self.calls.values()):
             call = each.issued.call
             if call.kind is Kind.OUTPUT and call.name == RETURN and each.settled is not None:
@@ -110,7 +111,7 @@ class KeptLog:
         self.growth[record.event, record.phase] = mark_in(record.note)
 
     def _whole(self, grown: NewEntries) -> bytes:
-        """A list, by its new entries."""
+        """The whole list, with its new entries."""
         found = (self._lists.get(grown.number, b"") if grown.start else b"") + grown.lead + grown
         self._lists[grown.number] = found
         return found + b"]"
@@ -122,7 +123,7 @@ class KeptLog:
             self.turns.sort()
 
     def in_order(self, lane: int | None) -> list[EventRecords]:
-        """The calls of one lane, or of all, by number."""
+        """The calls of one lane, or of all lanes, in the order of their events."""
         found = self._in_order.get(lane)
         if found is None:
             every = sorted(self.calls.values(), key=number_of)
@@ -145,7 +146,7 @@ class KeptLog:
 
 
 _WITH_TEXT: Final = frozenset({CallIssued, CallSettled, EvidenceNoted, OutputPrinted})
-"""The records that ``store.full_text`` takes texts from."""
+"""The kinds of records from which ``store.full_text`` takes text."""
 
 _TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
     CallIssued: KeptLog._call,
@@ -159,7 +160,7 @@ _TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
     SegmentArrived: KeptLog._answer,
     StreamEnded: KeptLog._answer,
 }
-"""The function for each sort of record; any other record is kept unchanged."""
+"""The method that takes in each kind of record; a record of any other kind is only added to the list of records."""
 
 
 def number_of(call: EventRecords) -> int:

@@ -1,4 +1,4 @@
-"""Reading a run of the reference store: every view is read off the records that were kept."""
+"""Reads a run of the reference store: every answer is computed from the records of the run."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class MemoryRecording:
     Args:
         run: The run.
         log: The run's records, and those of the runs around and inside it.
-        hasher: Names payloads.
-        at_end: Gives the notes that came with its end.
+        hasher: Makes the digests of payloads.
+        at_end: Gives the notes that came with the end of the run.
     """
 
     def __init__(self, run: Run, log: KeptLog, hasher: KeyedHash, at_end: Callable[[], Mapping[str, Any]]) -> None:
@@ -78,7 +78,7 @@ class MemoryRecording:
         return self._event(call)
 
     def _event(self, call: EventRecords) -> Event:
-        """The event of a call; in an ended log it is made once."""
+        """The event of a call; in a log that has ended, the event is made once."""
         if self._log.live:
             return self._made(call)
         made, place = self._log.events, (self._run.id, call.issued.event)
@@ -148,7 +148,7 @@ class MemoryRecording:
         if not self._holds(path):
             return []
         known = self._log.paths.get(path)
-        if known is None:  # a lane whose opening was lost is called by its number
+        if known is None:  # the opening of the lane was lost: its path is made from its number
             return [call for call in self._calls() if self._path(call.issued.lane) == path]
         return self._log.in_order(known)
 
@@ -157,13 +157,13 @@ class MemoryRecording:
         return len(self._calls())
 
     def totals(self) -> Totals:
-        """The totals of a run without an end."""
+        """The totals of a run whose end was not written."""
         kinds = Counter(str(call.issued.call.kind) for call in self._calls())
         readings = [self.notes(call.issued.event).get("reading") for call in self._calls()]
         return totalled(self.count(), kinds["tool"], kinds["model"], [each for each in readings if each])
 
     def last(self) -> int | None:
-        """Number of the last event; None where there is none."""
+        """The number of the last event; None where the run has no event."""
         return max((call.issued.event for call in self._calls()), default=None)
 
     def body(self, payload: Payload | None) -> bytes:
@@ -184,7 +184,7 @@ class MemoryRecording:
         yield self.body(payload)
 
     def find(self, digest: str) -> bytes | None:
-        """Bytes by digest, or None."""
+        """The bytes with a digest; None where the log does not have them."""
         for data in self._every_body():
             if data and self._hasher.of_body(data).hex() == digest:
                 return data
@@ -253,7 +253,7 @@ class MemoryRecording:
         return None if found is None else dict(found)
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording``. Reads the whole state, which is in memory."""
+        """See ``abc.store.Recording``. It reads the whole state, which is in memory."""
         slots = self.checkpoint_slots(event, phase)
         return None if slots is None else {name: self._digest_of(body) for name, body in slots.items()}
 

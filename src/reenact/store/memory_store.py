@@ -1,6 +1,7 @@
 """The reference store: a run is a list of its records, and every view is computed from them.
 
-For tests and throw-away runs. No run survives the process. In all else the store behaves like the others.
+The store is for tests and throw-away runs: no run survives the process. In all other respects it behaves like the other
+stores.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 
 
 class MemoryStore(Views):
-    """Runs in this process.
+    """A store of runs in the memory of this process.
 
     Args:
         url: The name of the store.
         entropy: The source of the secret of its hash.
         hasher: Its hash function; None for a new one.
-        home: The store around it, from which its runs are read.
-        written: Gets the written records, in order, by run.
+        home: The store that its runs name as theirs; None for this store.
+        written: A mapping that gets the written records, in order, by run.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class MemoryStore(Views):
         return closed and not run.lane and occurs(self._logs[run.id].text(), text)
 
     def _now(self, run: Run) -> Run:
-        """A run as it is now, with the place where it is stored."""
+        """A run in its present state, with the place where it is stored."""
         return kept_in(self._stands(run), self._home)
 
     def _stands(self, run: Run) -> Run:
@@ -168,7 +169,7 @@ class MemoryStore(Views):
         return MemoryLog(log, self._set, self.hasher, written)
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """See ``abc.store.Store``. Records taken in before a fault are forgotten again."""
+        """See ``abc.store.Store``. After a fault, the records that were already added are removed."""
         before = dict(self._runs), dict(self._logs), dict(self.extra)
         try:
             for run, records in logs:
@@ -269,7 +270,7 @@ class MemoryStore(Views):
     def discard(self, run_id: str) -> bool:
         """See ``abc.store.Store``."""
         found = [run_id] if run_id in self._logs else []
-        for each in found:  # it grows
+        for each in found:  # the list grows
             own = {each, *(record.run.id for record in opened(self._logs[each]))}
             if any(self._runs[name].status is not Status.OK or name in self._amended for name in own):
                 return False
@@ -283,7 +284,7 @@ class MemoryStore(Views):
         return bool(found)
 
     def thin(self, run_id: str, why: str) -> bool:
-        """Never done: memory goes with its process."""
+        """Do nothing, because the memory is freed with the process."""
         return False
 
     def close(self) -> None:
@@ -303,7 +304,7 @@ def _renamed(record: Record, before: str, now: str) -> Record:
 
 
 class MemoryLog:
-    """The write side of one run."""
+    """Writes the records of one run."""
 
     def __init__(self, log: KeptLog, set_run: Any, hasher: KeyedHash, written: list[Record] | None) -> None:
         self._log = log
@@ -312,14 +313,14 @@ class MemoryLog:
         self._written = written
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
-        """See ``abc.store.Log``. (Nothing here is durable.)"""
+        """See ``abc.store.Log``. ``durable`` has no effect."""
         if not self._log.live:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
         for each in records:
             record = each
             if type(record) is CallSettled and type(record.outcome) is Value:
                 body = record.outcome.body
-                self._hasher.of_body(body)  # the digest of an unkept value is computed now
+                self._hasher.of_body(body)  # computes the digest of a value that is not kept
                 if is_large(body):
                     record = replace(record, outcome=replace(record.outcome, body=body.whole()))
             self._log.take(record)

@@ -1,5 +1,5 @@
 """Runs inside runs: a nested recording has its events in the log of the run around it, and its code runs as part of
-that run."""
+that outer run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def holder_of(store: Store, run: Run) -> Run:
         seen.add(run.parent)
         try:
             run = store.run(run.parent)
-        except RunNotFound:  # its holder is gone, or not part of this store
+        except RunNotFound:  # the run around it was removed, or is in another store
             return run
     return run

@@ -1,8 +1,8 @@
 """One open store for each URL and process: the second and every later recording finds it open.
 
-Opening a SQLite file and closing its last connection cost milliseconds, which a server would pay for each request. So a
-recording borrows a store and gives it back. The store stays open for the next recording until the process ends, as long
-as its file is the same. Only a few unused stores are kept open.
+To open a SQLite file and to close its last connection costs milliseconds, which a server would pay for each request. So
+a recording borrows a store and gives it back. The store stays open for the next recording until the process ends, as
+long as its file is the same. Only a few unused stores are kept open.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class _SharedStore:
 _lock = _thread.allocate_lock()
 _shared: dict[str, _SharedStore] = {}
 _detached: list[_SharedStore] = []
-"""Stores whose file was replaced while they were in use: their last user closes them."""
+"""Stores whose file was replaced while they were in use. Each is closed when its last user gives it back."""
 _inherited: list[_SharedStore] = []
-"""Stores of a parent process: neither used nor closed in this one."""
+"""Stores of a parent process, which this process neither uses nor closes."""
 
 
 def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
-    """The open store of a URL, for ``give_back``. About 20 µs when it is open.
+    """The open store of a URL, which the caller returns by ``give_back``. The call takes about 20 µs if the store is
+    open.
 
     Raises:
         UsageError: The URL is of an unknown kind.
@@ -65,7 +66,8 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
 
 
 def give_back(store: Store) -> None:
-    """The counterpart of ``borrow_store``. A store that was borrowed in a parent process is left alone."""
+    """Return a store that was borrowed by ``borrow_store``. A store that was borrowed in a parent process is left
+    alone."""
     closing: list[_SharedStore] = []
     with _lock:
         found = _shared.get(store.url)
@@ -74,7 +76,7 @@ def give_back(store: Store) -> None:
             found.identity = _identity(store)
             if not found.users:
                 del _shared[store.url]
-                _shared[store.url] = found  # the store that was used last
+                _shared[store.url] = found  # moves the store to the end: used last
                 idle = [each for each in _shared.values() if not each.users]
                 closing = idle[:-IDLE]
                 for each in closing:
@@ -89,7 +91,7 @@ def give_back(store: Store) -> None:
 
 
 def close_idle() -> None:
-    """Close every unused store: at the end of the process."""
+    """Close every unused store; called at the end of the process."""
     with _lock:
         closing = [each for each in _shared.values() if not each.users]
         for each in closing:
@@ -103,8 +105,8 @@ def _close(stores: list[_SharedStore]) -> None:
 
 
 def _drop_log(store: Store) -> None:
-    """Remove the write-ahead log of a file that another one has replaced: SQLite leaves it there, and would read it as
-    the log of the new file. Its contents belonged to the file that is gone."""
+    """Remove the write-ahead log of a file that was replaced by another one. SQLite leaves this log in place, and would
+    read it as the log of the new file."""
     path = getattr(store, "path", None)
     for ending in ("-wal", "-shm"):
         with suppress(OSError):
@@ -112,7 +114,7 @@ def _drop_log(store: Store) -> None:
 
 
 def _identity(store: Store) -> Identity:
-    """The identity of a store's file, if it has one: a file that was replaced has another identity."""
+    """The identity of a store's file, by which a replaced file is noticed; None for a store without a file."""
     path = getattr(store, "path", None)
     if path is None:
         return None
@@ -124,7 +126,7 @@ def _identity(store: Store) -> Identity:
 
 
 def _forked() -> None:
-    """In a forked child: the connections are the parent's; a recording here opens its own."""
+    """Set the stores of the parent aside in a forked child, whose recordings open stores of their own."""
     global _lock
     _lock = _thread.allocate_lock()
     _inherited.extend([*_shared.values(), *_detached])

@@ -1,4 +1,4 @@
-"""The order of one run in a SQLite store: its deliveries, unpacked row by row from any number on."""
+"""The order of one run in a SQLite store: the deliveries, unpacked row by row, beginning at any number."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def deliveries(reading: ReadConnection, span: RunRows, start: int) -> Iterator[D
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
         start: The number of the first delivery to read.
     """
-    found = chain.from_iterable(_packs(reading, span, start))  # in C: a replay reads the next delivery at every turn
+    found = chain.from_iterable(_packs(reading, span, start))  # in C, because a replay reads one at every turn
     return found if start <= 0 else dropwhile(lambda delivery: delivery.number < start, found)
 
 
@@ -47,7 +47,7 @@ def _packs(reading: ReadConnection, span: RunRows, start: int) -> Iterator[Itera
 
 
 class _Paths(dict[int, str]):
-    """Paths of lanes by number, each looked up when it is first met."""
+    """The paths of lanes by number, each looked up on first use."""
 
     def __init__(self, reading: ReadConnection, first: int) -> None:
         self._reading = reading

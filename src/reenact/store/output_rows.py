@@ -17,7 +17,7 @@ def printed(reading: ReadConnection, span: RunRows, stream: int) -> Iterator[byt
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The rows of the run.
         stream: 1 for standard output, 2 for standard error.
     """
     owner = span.first | stream

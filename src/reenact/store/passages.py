@@ -1,8 +1,8 @@
-"""The words of a fork for the search: in passages; the passages of its prefix are its parent's.
+"""The words of a fork for the search, in passages: those of its prefix are read in its parent's rows.
 
-Many words are stored in passages of a kilobyte. A fork stores only the passages that none of its bases has at the same
-place. The words of a run are one row until the run has a fork. Runs of older versions have their text here, not its
-words.
+A long text of words is stored in passages of a kilobyte. A fork stores only the passages that none of its bases has at
+the same place. The words of a run are one row until the run has a fork. Runs of older versions have their whole text in
+place of its words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reenact.store.full_text import drop_text, index_text, plain, put_text
 from reenact.store.schema import LOW, SHIFT
 
 LENGTH = 1024
-"""The least number of characters of a passage that is not the last."""
+"""The least number of characters of each passage of a text except the last."""
 
 _GAP = lazy_regex(r"\s")
 
@@ -33,13 +33,13 @@ def cut(text: str) -> Iterator[str]:
 
 
 def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Sequence[int]) -> None:
-    """Set the text of a log, and leave the passages that its bases have at the same place to them.
+    """Set the text of a log. A passage that a base has at the same place is left to that base.
 
     Args:
-        connection: Called in a transaction; the table of passages exists.
-        log: The log, whose number is its run's.
-        text: All of its text.
-        bases: Logs that this log reads; they are kept as long as it is.
+        connection: The connection, in a transaction; the table of passages exists.
+        log: The number of the log, which is also that of its run.
+        text: All of the log's text.
+        bases: The logs that this log reads; they are kept as long as this log.
     """
     found = list(cut(text))
     if len(found) == 1 or not bases:
@@ -105,7 +105,8 @@ def _base_with(connection: sqlite3.Connection, bases: Sequence[int], n: int, bod
 
 
 def own_and_forks(places: str) -> str:
-    """A query for the numbers of the runs whose texts, their own or their bases', are at some places (``id``)."""
+    """A query for the numbers of the runs that have the texts at some places (the column ``id``), themselves or in
+    their bases."""
     return f"""WITH hit AS MATERIALIZED ({places})
   SELECT CASE WHEN id > {LOW} THEN id >> {SHIFT} ELSE id END FROM hit
   UNION SELECT p.log FROM hit JOIN passage p ON p.base = hit.id >> {SHIFT}

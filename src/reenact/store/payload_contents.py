@@ -1,4 +1,4 @@
-"""The only access to the bytes of payloads: from every form of row, they come out whole and checked."""
+"""The only access to the bytes of payloads. However a row stores them, they are returned whole and checked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reenact.store.splice_rows import SPLICED, Rows, SplicedBodies
 
 
 class Contents:
-    """The bytes of a store's payloads.
+    """Reads the bytes of a store's payloads.
 
     Args:
         hasher: The store's hash.
-        rows: Answers queries.
+        rows: Gives all rows of a query.
     """
 
     def __init__(self, hasher: KeyedHash, rows: Rows) -> None:
@@ -27,9 +27,9 @@ class Contents:
         """The bytes of a row, checked against their address.
 
         Args:
-            digest: Their hash.
-            codec: The form in which they are kept.
-            data: The kept data.
+            digest: The digest of the bytes.
+            codec: The form in which the row stores them.
+            data: The data of the row.
             **where: ``run`` and ``event``, where known, for the error.
 
         Raises:
@@ -41,7 +41,7 @@ class Contents:
         try:
             return self._checked(digest, codec, data, where)
         except ValueError:
-            # The run that brought them may have been deleted since the row was read: then another one has them now.
+            # The run that stored the bytes may have been deleted since the row was read. Another run may have them now.
             row = self._row(digest) if codec == SPLICED else None
             if row is None or row == (codec, data):
                 raise corrupt(digest.hex(), "unreadable", **where) from None
@@ -51,13 +51,13 @@ class Contents:
             raise corrupt(digest.hex(), "unreadable", **where) from None
 
     def find(self, digest: bytes, **where: Any) -> bytes | None:
-        """The same by address alone; None where there is no row."""
+        """The bytes with a digest, checked; None where there is no row."""
         row = self._row(digest)
         return None if row is None else self.of(digest, *row, **where)
 
     def pieces(self, digest: bytes) -> Iterator[bytes] | None:
-        """The bytes of a payload with a text of its own, piece by piece; they are verified only when the last has come.
-        None for others.
+        """The bytes of a payload with a text of its own, piece by piece; they are verified only after the last piece.
+        None for any other payload.
 
         Raises:
             BlobCorrupt: The bytes are not the stored ones.

@@ -1,9 +1,11 @@
-"""Exact bytes of a SQLite store: kept once by keyed hash, compressed where it helps, checked whenever they are read.
+"""The exact bytes in a SQLite store: stored once for each keyed hash, compressed where that saves space, and checked
+whenever they are read.
 
 Callers store *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot) and
-get an address for each. Of long bodies only the new parts are kept (``store.splicing``), short ones whole.
+get an address for each. Of a long body only the new parts are stored (``store.splicing``); a short body is stored
+whole.
 
-The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and a guess of a
+The hash is BLAKE2b, keyed with a secret of the store. So addresses of two stores cannot be compared, and a guess of a
 stored text cannot be tested without the secret.
 """
 
@@ -41,32 +43,32 @@ else:
     respliced = late("reenact.store.splice_moves", "respliced")
 
 RAW, ZLIB = range(2)
-"""How the bytes of a row are kept."""
+"""The codec of a row that has all bytes of a body."""
 WITHHELD = 3
-"""A row of this sort has no bytes: it gives the size and digest of a body that was removed."""
+"""The codec of a row without bytes, which states the size and digest of a body that was removed or never stored."""
 
 _LEAST = 160
 _LEVEL = 1
 _WORTH = 0.9
 _TRIAL = 8192
 _BLOCK = 64 << 10
-"""The least number of woven bytes that are compressed together."""
+"""The least number of bytes of woven text that are compressed together."""
 _REMEMBERED = 50_000
 LEAST_OF_A_STEP = 64
-"""The least size, in bytes, of a step's state that is stored as a change of the state before. A replay does not answer
-with states."""
+"""The least size, in bytes, of a step's state that is stored as a change of the state before. The size is small,
+because a replay does not answer with states and need not read them quickly."""
 LEAST_SPLICED = 1 << 10
 MOST_SPLICED = 16 << 20
 """The least and the largest size of a body that is stored as a change. The upper limit exists because the last versions
 are held in memory."""
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
-"""An empty last block."""
+"""An empty last block of *deflate*."""
 
 
 def compress(data: bytes) -> tuple[int, bytes]:
-    """The stored form of bytes: (how, what). Large incompressible bytes cost a trial of their first kilobytes only.
-    Each block of woven text is compressed once."""
+    """The stored form of some bytes: the codec, and the data. Of large bytes that cannot be compressed, only the first
+    kilobytes are tried. Each block of woven text is compressed once."""
     if type(data) is Woven:
         packed = _packed(data)
         return (ZLIB, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
@@ -80,8 +82,8 @@ def compress(data: bytes) -> tuple[int, bytes]:
 
 
 def _packed(data: Woven) -> bytes:
-    """The same stream as of other bytes, put together of blocks that refer to nothing before them. The content decides
-    where a block ends. So an insertion or a removal leaves the later blocks unchanged."""
+    """Woven text as a zlib stream of blocks, none of which refers to an earlier block. The content decides where a
+    block ends, so that an insertion or a removal leaves the later blocks unchanged."""
     blocks = [_ZLIB_HEAD]
     group: list[Piece | bytes] = []
     size = 0
@@ -100,9 +102,9 @@ def _packed(data: Woven) -> bytes:
 
 
 def _grouped(group: list[Piece | bytes]) -> bytes:
-    """The block of consecutive pieces and the text between them, which the first piece knows."""
+    """The compressed block of consecutive pieces and the text between them. The first piece remembers the block."""
     at, first = next(((at, part) for at, part in enumerate(group) if isinstance(part, Piece)), (0, None))
-    others = at, group[:at] + group[at + 1 :]  # without itself: a cycle would live until a collection
+    others = at, group[:at] + group[at + 1 :]  # without the first piece: a cycle would live until a garbage collection
     known = first.known.get("packed") if first is not None else None
     if known is not None and known[0] == others:
         found: bytes = known[1]
@@ -119,7 +121,7 @@ def _block(data: bytes) -> bytes:
 
 
 def decompress(codec: int, data: bytes) -> bytes:
-    """The original bytes of a row that holds all of them.
+    """The original bytes of a row that has all bytes of a body.
 
     Raises:
         ValueError: The bytes are damaged, or stored in a form that this version does not know.
@@ -135,7 +137,7 @@ def decompress(codec: int, data: bytes) -> bytes:
 
 
 def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None) -> BlobCorrupt:
-    """The error for damaged bytes."""
+    """The error for a payload whose bytes are damaged."""
     return BlobCorrupt(
         f"payload {digest[:12]}{place(run, event)} is corrupt",
         cause="the store's file was changed or cut after it was written",
@@ -220,24 +222,24 @@ def taken_out(digest: str, run: str = "", event: int | None = None) -> BlobMissi
 
 
 def place(run: str, event: int | None) -> str:
-    """Where a payload belongs, for people."""
+    """The end of an error message: the run or event to which a payload belongs."""
     if not run:
         return ""
     return f" of run {run}" if event is None else f" of event {run}:{event}"
 
 
 class Payloads:
-    """The write side for one log: it remembers the log's payloads, so that the same body costs no query.
+    """Writes the payloads of one log, and remembers them, so that a body that comes again costs no query.
 
     Additions of a batch count only after ``commit``: a failed transaction leaves nothing behind.
 
     Args:
         log: Number of the log.
         hasher: The store's hash.
-        bases: Logs that exist as long as this log reads them: their payloads need not be held for it.
+        bases: Logs that exist as long as this log reads them: the payloads of these logs need not be held for this one.
 
     Attributes:
-        bases: As above, set before each batch. It is empty when one of them has been deleted.
+        bases: The argument ``bases``, set again before each batch; empty when one of these logs has been deleted.
     """
 
     def __init__(self, log: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
@@ -259,10 +261,10 @@ class Payloads:
             connection: In the log's transaction.
             body: The version, whole.
             channel: The series of bodies that it belongs to; empty for a body by itself.
-            least: Bytes from which on it may be kept as a change.
+            least: The size, in bytes, from which the version may be stored as a change.
 
         Returns:
-            Its address and its digest; an empty body is not stored.
+            The number of its row, and its digest; an empty body is not stored.
         """
         if is_grown(body):
             return self._keep_grown(connection, body)
@@ -275,8 +277,8 @@ class Payloads:
         return where, digest
 
     def _keep_grown(self, connection: sqlite3.Connection, grown: NewEntries) -> tuple[int | None, bytes]:
-        """Keep a version of a list, by its new entries. If the earlier entries were lost, only the existence of the
-        list is noted."""
+        """Keep a version of a growing list, by its new entries. If the earlier entries were lost, only the existence of
+        the list is noted."""
         try:
             digest, size = self._growing.take(grown)
         except EntriesLost:
@@ -294,13 +296,13 @@ class Payloads:
         self._growing.finish(connection)
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """The same for the last transaction."""
-        self._spliced = True  # after a failed transaction, the caches do not agree with the file
+        """Write the shared text before the last transaction ends."""
+        self._spliced = True  # if the transaction fails, the caches must be dropped
         self._splicing.seal(connection)
         self._growing.seal(connection)
 
     def commit(self) -> None:
-        """Staged data is in the file."""
+        """Called when the transaction is committed."""
         self._spliced = False
         self._growing.commit()
         if self._staged:
@@ -310,14 +312,14 @@ class Payloads:
             self._staged.clear()
 
     def roll_back(self) -> None:
-        """Staged data is not in the file."""
+        """Called when the transaction has failed."""
         self._staged.clear()
         self._growing.roll_back()
         if self._spliced:
             self.forget()
 
     def forget(self) -> None:
-        """Release the bodies that later bodies could continue."""
+        """Release the bodies in memory that later bodies could continue."""
         self._splicing.restart()
         self._spliced = False
 
@@ -343,17 +345,18 @@ class Payloads:
         return cursor.lastrowid
 
     def _find(self, connection: sqlite3.Connection, digest: bytes, body: bytes) -> int | None:
-        """The existing row with this body, now noted as used by this log."""
+        """The number of the existing row with this body, which is now noted as used by this log; None if there is
+        none."""
         found: Sequence[int] | None = connection.execute(
             "SELECT id, owner, codec FROM payload WHERE digest = ?", (digest,)
         ).fetchone()
         if found is not None:
-            if found[2] == WITHHELD and not _has_no_bytes(body):  # it was taken out of another run, and is here again
+            if found[2] == WITHHELD and not _has_no_bytes(body):  # the body was removed before, and comes again
                 codec, data = self._kept_as(connection, found[1], body)
                 connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (codec, data, found[0]))
             if found[1] != self._log:
                 if self._is_kept(connection, *found[:2]):
-                    return found[0]  # not remembered: it goes with its base once no row names it
+                    return found[0]  # not remembered: it goes with the base once no row names it
                 if is_forgotten(connection, found[1]):
                     connection.execute("UPDATE payload SET owner = ? WHERE id = ?", (self._log, found[0]))
                     self._staged[digest] = found[0]
@@ -371,7 +374,7 @@ class Payloads:
         return (SPLICED, put_pieces(connection, owner, body.pieces())) if is_large(body) else compress(body)
 
     def _is_kept(self, connection: sqlite3.Connection, payload: int, owner: int) -> bool:
-        """Whether one of the bases uses a payload."""
+        """Whether a payload stays because one of the bases uses it."""
         if not self.bases or owner in self.bases:
             return bool(self.bases)
         marks = ", ".join("?" * len(self.bases))
@@ -385,13 +388,13 @@ def _has_no_bytes(body: bytes) -> bool:
 
 
 def _is_apart(body: bytes) -> bool:
-    """Whether a body has nothing in common with any other."""
+    """Whether a body is never compared with other bodies."""
     return is_large(body) or is_withheld(body)
 
 
 def release(connection: sqlite3.Connection, log: int) -> None:
-    """Forget the payloads that only this log used, at once or in steps. Payloads that other logs use too get one of
-    those as owner."""
+    """Forget the payloads that only this log used, at once or in steps. A payload that other logs use, too, gets one of
+    these logs as its owner."""
     shared = connection.execute(
         "SELECT h.payload, min(h.log) FROM held h JOIN payload p ON p.id = h.payload WHERE p.owner = ? "
         "GROUP BY h.payload",

@@ -1,9 +1,9 @@
 """The parts of a log that are in other logs: a fork reads its prefix in its parent's rows.
 
-A log may have **bases**: the log of its parent and the logs that this one reads. All of them had ended when the log
-began. It reads some numbers (of events, of the order) in each base, and has all others itself. Each number is read in
-one place. None of this belongs to the content of a run: once all rows are taken back (``store.row_sharing``), the log
-has them itself.
+A log may have **bases**: the log of its parent and the logs that this one reads. All bases had ended when the log
+began. The log reads the rows of some numbers (of events, of the order) in each base, and has the rows of all other
+numbers itself. The row of each number is read in one log only. The content of a run does not depend on bases: once all
+rows are taken back (``store.row_sharing``), the log has them itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.store.schema import SHIFT
 from reenact.store.versions import bring_up
 
 QUERY = "SELECT base, kind, data FROM piece WHERE log = ? ORDER BY base, kind"
-"""The rows of one log, for ``pieces_of``."""
+"""The query for the rows of one log that ``pieces_of`` takes."""
 
 
 class LogPart(IntEnum):
@@ -36,7 +36,7 @@ class LogPart(IntEnum):
     ERR = 4
     """Standard error by byte."""
     LANES = 5
-    """Lanes by number, without lanes of the log's own rows."""
+    """Lanes by number, except the lanes of the log's own rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class LogPiece:
 
     Attributes:
         base: Number of the base.
-        events, order, reads, out, err, lanes: The numbers in each part.
+        events, order, reads, out, err, lanes: The numbers that the log reads in the base, for each part.
     """
 
     base: int
@@ -57,23 +57,23 @@ class LogPiece:
     lanes: Ranges = NONE
 
     def of(self, part: LogPart) -> Ranges:
-        """The numbers in one part."""
+        """The numbers that the log reads in one part."""
         found: Ranges = getattr(self, part.name.lower())
         return found
 
     def having(self, part: LogPart, ranges: Ranges) -> LogPiece:
-        """The piece with other numbers in one part."""
+        """The piece with the given numbers in one part."""
         changed = {each.name.lower(): ranges if each is part else self.of(each) for each in LogPart}
         return LogPiece(self.base, **changed)
 
 
 def place_of(lane: int, position: int) -> int:
-    """The number for the reads of a lane at one of its positions."""
+    """The number in ``LogPart.READS`` for the ambient reads of a lane at a position."""
     return lane << SHIFT | position
 
 
 def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[LogPiece, ...]:
-    """The pieces of one log, by base; empty for a log that has all of its rows itself.
+    """The pieces of one log, in the order of their bases; empty for a log that has all of its rows itself.
 
     Raises:
         StoreError: A row is damaged.
@@ -88,7 +88,7 @@ def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[LogPiece, ...]:
 
 
 def pieces(connection: sqlite3.Connection, log: int) -> tuple[LogPiece, ...]:
-    """The pieces for a writer, in a transaction; the table must exist (``is_there``)."""
+    """The pieces of a log, read in a transaction; the table of pieces must exist (``is_there``)."""
     return pieces_of(connection.execute(QUERY, (log,)))
 
 
@@ -98,7 +98,8 @@ def is_there(connection: sqlite3.Connection) -> bool:
 
 
 def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[LogPiece]) -> None:
-    """Store the pieces that a log reads elsewhere. Each of its bases has a row for events, even without any."""
+    """Store the pieces that a log reads elsewhere. Each base has a row for its events, even if the log reads none of
+    them."""
     connection.execute("DELETE FROM piece WHERE log = ?", (log,))
     rows = [
         (log, piece.base, int(part), piece.of(part).pack())
@@ -110,8 +111,8 @@ def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[LogPiec
 
 
 def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
-    """A log begins that may share rows with ``parent``, which has ended, or with the logs that ``parent`` reads. From
-    now on the store is of a format that readers of whole logs refuse."""
+    """Note the bases of a log that begins: ``parent``, which has ended, and the logs that ``parent`` reads. From now on
+    the store is of a format that older versions, which expect whole logs, refuse to read."""
     if not is_there(connection):
         bring_up(connection)
     bases = [parent, *(piece.base for piece in pieces(connection, parent))]
@@ -119,5 +120,5 @@ def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
 
 
 def readers_of(connection: sqlite3.Connection, base: int) -> list[int]:
-    """Numbers of the logs that have a base."""
+    """The numbers of the logs that read a base."""
     return [log for (log,) in connection.execute("SELECT DISTINCT log FROM piece WHERE base = ? ORDER BY log", (base,))]

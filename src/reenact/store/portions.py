@@ -1,4 +1,5 @@
-"""Long bodies: a text of their own, written and read piece by piece, so that nothing holds all of it."""
+"""Long bodies, each stored as a text of its own and written piece by piece, so that a body is never in memory as a
+whole."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from reenact.store.splicing import new_text
 
 _TRIAL = 8192
 _WORTH = 0.6
-"""If the first bytes of a piece pack to more than this share of their size, no repetitions are searched. Base64 of
-packed data shrinks to three quarters by its alphabet alone, in a quarter of the time."""
+"""If the first bytes of a piece pack to more than this share of their size, the piece is packed without a search for
+repetitions. Base64 of packed data shrinks to three quarters by its small alphabet alone, in a quarter of the time."""
 
 
 def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[bytes]) -> bytes:
     """Write a body as a text: each piece is a frame. Returns the content of the body's row (codec ``SPLICED``).
 
     Args:
-        connection: In a transaction.
-        owner: Number of the log to which it belongs.
-        pieces: The body.
+        connection: A connection, in a transaction.
+        owner: The number of the log to which the body belongs.
+        pieces: The pieces of the body, in order.
     """
     text, place = new_text(connection, owner), 0
     for piece in pieces:

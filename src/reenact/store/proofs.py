@@ -1,4 +1,4 @@
-"""Proofs of growing lists, for readers: a state with an unproven list counts as unknown."""
+"""Proofs of growing lists, as readers use them: a state with an unproven list counts as unknown."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs
     """Require that a state is proven.
 
     Args:
-        run: Its run.
-        event: The event.
-        names: Its parts, in order.
-        note: The note on it.
-        proofs: Notes of its run, by name.
+        run: The id of the run.
+        event: The number of the event.
+        names: The names of the state's slots, in order.
+        note: The note on the state.
+        proofs: The notes of the run on its proofs, by name.
 
     Raises:
         BlobMissing: The state is not proven.
@@ -33,9 +33,9 @@ def not_proven(run: str, event: int, lists: str) -> BlobMissing:
     """The error for an unproven state.
 
     Args:
-        run: Its run.
-        event: The event.
-        lists: Names of the lists that are not proven.
+        run: The id of the run.
+        event: The number of the event.
+        lists: The names of the lists that are not proven.
     """
     return BlobMissing(
         f"the state of event {tail(run)}:{event} is not proven: {lists} was declared to grow only",

@@ -1,4 +1,4 @@
-"""A set of numbers as ranges: the numbers that one log reads in another, stored in a few bytes.
+"""A set of numbers as ranges: the numbers that one log reads in another log, stored in a few bytes.
 
 The events that a fork shares with its parent are nearly always one range, perhaps with regular holes. Even thousands of
 holes pack to a few hundred bytes.
@@ -36,20 +36,20 @@ class Ranges:
         return sum(end - first for first, end in self)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each range: its first number, and the number after its last."""
+        """For each range, its first number and the number after its last number."""
         return zip(self.bounds[::2], self.bounds[1::2], strict=True)
 
     def with_(self, numbers: Iterable[int]) -> Ranges:
-        """The set with more numbers, made in one pass over numbers and ranges."""
+        """The set with more numbers; one pass over these numbers and the ranges makes it."""
         found = [*self, *((number, number + 1) for number in numbers)]
         return _joined(found)
 
     def over(self, first: int, end: int) -> Ranges:
-        """The set with all numbers of one more range."""
+        """The set with one more range of numbers."""
         return _joined([*self, (first, end)])
 
     def without(self, numbers: Iterable[int]) -> Ranges:
-        """The same with fewer numbers."""
+        """The set without some numbers."""
         leaving = Ranges().with_(numbers)
         left: list[tuple[int, int]] = []
         for first, end in self:
@@ -93,7 +93,7 @@ NONE = Ranges()
 
 
 def unpack_ranges(data: bytes) -> Ranges:
-    """The set from the bytes of ``Ranges.pack``.
+    """The set from the bytes that ``Ranges.pack`` made.
 
     Raises:
         ValueError: The bytes are damaged.

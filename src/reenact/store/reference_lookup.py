@@ -1,6 +1,6 @@
-"""References for a store: the run, and the event in it.
+"""References to a run in a store, and to an event of the run.
 
-Other parts of a reference (a field of an event, a stretch of events) are for the command that shows it.
+The command that was given a reference reads its other parts (a field of an event, a stretch of events).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last run, or the run ``back`` runs before it. ``failed`` counts only recorded runs that failed, because a
-    failed fork or replay would hide the incident. A failed run that was mended by a resumption still counts, by its
-    failed attempt."""
+    """The last run, or the run ``back`` runs before it. With ``failed``, only recorded runs that failed count, because
+    a failed fork or replay would hide the incident. If a failed run was mended by a resumption, its failed attempt
+    counts in its place."""
 
     back: int = 0
     failed: bool = False
 
     def counted(self, runs: Iterable[Run], find: Callable[[str], Run]) -> Iterator[Run]:
-        """The runs that the reference counts, among some.
+        """Those of some runs that the reference counts.
 
         Args:
             runs: Yields runs without a parent, newest first; only failed ones if the reference says so.
@@ -57,7 +57,7 @@ class Latest:
                 yield run
 
     def _mended(self, attempt: Run, find: Callable[[str], Run]) -> Run | None:
-        """The run of an attempt, if the run itself has not failed; else the run is counted in place of the attempt."""
+        """The run of an attempt, if this run has not failed. None if it has failed: then the run itself is counted."""
         try:
             whole = find(attempt.parent or "")
         except RunNotFound:
@@ -67,14 +67,14 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A run whose id, or whose tail, begins so."""
+    """A reference to a run by the beginning of its id, or of its tail (the displayed part of the id)."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The n-th event of a name, from 1."""
+    """A reference to the n-th event with a name, counted from 1."""
 
     name: str
     ordinal: int
@@ -85,7 +85,7 @@ def parse_run(text: str) -> Latest | Prefix:
 
     Raises:
         UsageError: The reference is of a kind that is not available yet.
-        RunNotFound: No run can be called that.
+        RunNotFound: The text cannot be the name of a run.
     """
     if back := _BACK.fullmatch(text):
         return Latest(int(back[1] or 0))
@@ -116,7 +116,8 @@ def parse_run(text: str) -> Latest | Prefix:
 
 
 def parse_event(text: str) -> int | Occurrence:
-    """The part after the colon: a number, or ``name#n`` (a bare name is its first event).
+    """The part of a reference after the colon: a number, or ``name#n`` (a name alone means the first event of this
+    name).
 
     Raises:
         EventNotFound: The part is empty.
@@ -150,7 +151,7 @@ def split(ref: str) -> tuple[str, str]:
 
 
 def find_event(recording: Recording, at: int | str) -> Event:
-    """The event that a number, or ``name#n``, names in a run.
+    """The event of a run that is named by a number or by ``name#n``.
 
     Raises:
         EventNotFound: No event matches.
@@ -165,13 +166,13 @@ def find_event(recording: Recording, at: int | str) -> Event:
 
 
 def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
-    """The error for a name that no event has, or that fewer events have than the reference counts: it lists the
+    """The error for a name that no event has, or that fewer events have than the reference counts. The error lists the
     existing names."""
     run = tail(recording.run.id)
     names = Counter(shown_name(event) for event in recording.events())
     found = sum(1 for _ in events_called(recording.events, name))
     count = "no event" if not found else f"only {counted(found, 'event')}"
-    from difflib import get_close_matches  # late: few names are misspelled
+    from difflib import get_close_matches  # imported late, because few names are misspelled
 
     near = [] if found else get_close_matches(name, names, 1)
     meant = f"; did you mean {near[0]}?" if near else ""
@@ -188,8 +189,8 @@ def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
 
 
 def no_event(run: str, number: int, last: int | None) -> EventNotFound:
-    """The error for a number that a run does not have; ``last`` is the number of its last event; None without
-    events."""
+    """The error for a number that no event of a run has. ``last`` is the number of the run's last event; None if it has
+    no events."""
     there = "it has none" if last is None else f"its events go from 0 to {last}"
     return EventNotFound(
         f"run {tail(run)} has no event {number}",
@@ -205,8 +206,8 @@ def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoRe
 
     Args:
         ref: The reference.
-        candidates: The whole ids of the possible runs.
-        there: The number of runs that ``@`` counts here.
+        candidates: The complete ids of the runs that the reference may mean.
+        there: The number of runs in the store that ``@`` counts.
     """
     found = tuple(candidates)
     if not found:
@@ -225,7 +226,7 @@ def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoRe
             ref=ref,
             candidates=(),
         )
-    ends = all(tail(each).startswith(ref.lower()) for each in found)  # else hidden parts of the ids match
+    ends = all(tail(each).startswith(ref.lower()) for each in found)  # else hidden parts match
     listed = ", ".join(tail(each) if ends else each for each in found[:_LISTED])
     listed += " …" if len(found) > _LISTED else ""
     raise RunNotFound(

@@ -1,4 +1,4 @@
-"""How large some rows of an older format would be in today's: found by rewriting some of them in memory."""
+"""Estimates how large the rows of an older format would be in today's format, by rewriting some of them in memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import BodySplicer
 
 WHOLE_BODIES = f"codec < {SPLICED} AND size BETWEEN {LEAST_SPLICED} AND {MOST_SPLICED}"
-"""The condition for rows of ``payload`` with a whole body that today is stored as a change."""
+"""The condition for rows of ``payload`` with a whole body that today's format stores as a change."""
 
 _SAMPLE = 8 << 20
-"""Bytes of bodies that are packed on trial, about."""
+"""The number of bytes of bodies that are packed on trial, about."""
 _TEXTS = 64
 _EVENTS = 4_000
 _OVERHEAD = 1.1
-"""The bytes of rows in a file relative to their data, about."""
+"""How many times as many bytes a row takes in the file as its data has, about."""
 
 
 def saved(connection: sqlite3.Connection, logs: Sequence[int]) -> int:
-    """Bytes of the file that are free once some logs are rewritten, about."""
+    """The number of bytes of the file that become free if some logs are rewritten, about."""
     kept = sum(
         connection.execute(
             f"SELECT coalesce(sum(length(data)), 0) FROM payload WHERE owner = ? AND {WHOLE_BODIES}", (log,)
@@ -51,7 +51,7 @@ def saved(connection: sqlite3.Connection, logs: Sequence[int]) -> int:
 
 
 def _bodies(connection: sqlite3.Connection, logs: Sequence[int]) -> float:
-    """The share of their size that bodies take as changes."""
+    """The share of their present size that bodies would take as changes."""
     before = seen = 0
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as trial:
         create(trial, bytes(32))

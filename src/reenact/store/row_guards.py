@@ -1,7 +1,7 @@
-"""Guards on the readers of rows: any error that a damaged row causes is replaced by the error that names the damage.
+"""Guards on the readers of rows: any error that a damaged row causes is replaced by an error that names the damage.
 
 Check sums find changes inside a column. A flipped bit may also change the type of a column (bytes in the place of text,
-null in the place of a number), or whether a row is found. This shows as an error of another kind.
+null in the place of a number), or make a row impossible to find. The reader then fails with an error of another type.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ UNSOUND = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, 
 
 
 class OfARun(Protocol):
-    """Reads the rows of one run."""
+    """A reader of the rows of one run."""
 
     @property
     def run(self) -> Run:
-        """The run."""
+        """The run that is read."""
         ...
 
 
@@ -33,7 +33,7 @@ P = ParamSpec("P")
 
 
 def guarded(read: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """A method whose answer is made of rows."""
+    """Guard a method that makes its answer of rows."""
 
     @wraps(read)
     def reading(self: S, /, *args: P.args, **options: P.kwargs) -> T:
@@ -48,7 +48,7 @@ def guarded(read: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P],
 
 
 def guarded_each(read: Callable[Concatenate[S, P], Iterator[T]]) -> Callable[Concatenate[S, P], Iterator[T]]:
-    """A method that yields its results one by one."""
+    """Guard a method that makes its answers of rows and yields them one by one."""
 
     @wraps(read)
     def reading(self: S, /, *args: P.args, **options: P.kwargs) -> Iterator[T]:
@@ -63,7 +63,7 @@ def guarded_each(read: Callable[Concatenate[S, P], Iterator[T]]) -> Callable[Con
 
 
 def unsound(run: str, error: Exception) -> StoreError:
-    """The error for rows of a run from which nothing can be made."""
+    """The error for rows of a run that cannot be read because they are damaged."""
     return StoreError(
         f"run {run} is damaged: a row of it cannot be read ({type(error).__name__}: {error})",
         cause="the store's file was changed or cut after it was written",

@@ -1,7 +1,7 @@
 """The write side of sharing: rows of a fork that are its parent's are left to the parent, and taken back when needed.
 
 No row is assumed to be equal: a row is left to a base only after it and all rows that belong to it were compared with
-the base's. Equal rows are the same event, so a log that reads them elsewhere reads as with its own rows.
+the base's. Equal rows mean the same event, so a log that reads them in a base reads the same as with rows of its own.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import PACKED, copy_states
 
 _AT_ONCE = 400
-"""Most numbers in one statement."""
+"""The most numbers in one statement."""
 _PACK = 256
-"""Most deliveries in one row: a reader unpacks a row from its beginning."""
+"""The most deliveries in one row: a reader must unpack a row from its beginning."""
 _ALL = Ranges((0, 1 << SHIFT))
 
 
@@ -45,22 +45,22 @@ _MOVED = {
         "event, phase, n, name, digest, fidelity, remark",
         "event + :by, phase, n, name, digest, fidelity, remark",
         "event",
-    ),  # only for rows of a single slot; the other rows say where their names are
+    ),  # rows of a single slot only; copy_states copies the others
     "note": (
         "owner, name, n, fidelity, value, digest, crc",
         "owner + :by, name, n, fidelity, value, digest, crc",
         "owner",
     ),
 }
-"""The columns of an event's rows, their values under another log's address (check sums cover only the low half), and
-the column with the address."""
+"""For each table of an event's rows: its columns, their values at the address of another log (check sums cover only the
+low half of an address), and the column with the address."""
 
 GOES_ON = ("fork", "resume", "attempt")
-"""The relations to a parent of runs that begin like the parent."""
+"""The relations of runs that begin like their parent."""
 
 
 class Heir:
-    """The rows of one log and the rows that it reads elsewhere, while it is written.
+    """Shares the rows of one log with its bases while the log is written.
 
     Args:
         connection: Used in a transaction; the table of pieces exists.
@@ -75,11 +75,11 @@ class Heir:
 
     @property
     def bases(self) -> tuple[int, ...]:
-        """Numbers of its bases."""
+        """The numbers of the log's bases."""
         return tuple(piece.base for piece in self._pieces)
 
     def save(self) -> None:
-        """Write the changes."""
+        """Write the changes of the log's pieces."""
         if self._pieces != self._before:
             set_pieces(self._connection, self._log, self._pieces)
             self._before = self._pieces
@@ -87,7 +87,7 @@ class Heir:
     # --- events ------------------------------------------------------------------------------------------------
 
     def share(self, numbers: Iterable[int]) -> None:
-        """Leave the events that are equal in a base to that base. About 20 µs an event."""
+        """Leave the events that are equal in a base to that base. Each event takes about 20 µs."""
         left = sorted(set(numbers))
         for piece in self._pieces:
             equal = [number for some in _some(left) for number in self._equal(piece.base, some)]
@@ -147,7 +147,8 @@ class Heir:
         return left
 
     def share_order(self) -> None:
-        """The same for written packs: packs that are not shared are written again."""
+        """Leave the deliveries that are already written, and equal in a base, to that base. The others are written
+        again."""
         span = (self._log << SHIFT, self._log << SHIFT | LOW)
         left = self.own_order(list(_order(self._connection, self._log, _ALL)))
         self._connection.execute("DELETE FROM turns WHERE id BETWEEN ? AND ?", span)
@@ -168,8 +169,8 @@ class Heir:
     # --- reads -------------------------------------------------------------------------------------------------
 
     def share_reads(self, places: Iterable[int]) -> None:
-        """Leave the reads (numbers of ``place_of``) that are equal in a base, in a lane with the same path, to that
-        base."""
+        """Leave the ambient reads at some places (``place_of``) to a base that has equal reads there, in a lane with
+        the same path."""
         own = {place: _reads(self._connection, self._log, place) for place in places}
         for piece in self._pieces:
             equal = [place for place, reads in own.items() if reads and reads == self._theirs(piece.base, place)]
@@ -187,7 +188,7 @@ class Heir:
         return _reads(self._connection, base, place) if own == other else None
 
     def take_reads_back(self, places: Iterable[int]) -> None:
-        """Copy reads back into the log, because more of them will be written."""
+        """Copy the ambient reads at some places back into the log, because more will be written there."""
         wanted = {*places}
         for piece in self._pieces:
             found = [place for place in wanted if place in piece.reads]
@@ -207,7 +208,8 @@ class Heir:
             )
 
     def own_output(self, spoken: BaseOutput, stream: int, offset: int, data: bytes) -> bytes:
-        """Leave the output after ``offset`` bytes to the bases, as far as theirs is equal, and return the rest."""
+        """Leave the output after ``offset`` bytes to the bases as far as they have equal output, and return the
+        rest."""
         for piece in spoken.agreeing(self._connection, self._pieces, stream, offset, data):
             self._set(piece)
         left = len_of(self._pieces, STREAMS[stream]) - offset
@@ -216,8 +218,9 @@ class Heir:
     # --- lanes -------------------------------------------------------------------------------------------------
 
     def share_lanes(self, numbers: Iterable[int], named: Collection[int]) -> None:
-        """Leave lanes to a base that has them, if no row of this log is on them any more: those in ``numbers``, and
-        those whose rows have just been left to a base; ``named``: the lanes that this log's order names."""
+        """Leave lanes without any row of this log to a base that has them. The lanes are those in ``numbers``, and
+        those whose rows have just been left to a base. The lanes in ``named`` stay, because the order of this log names
+        them."""
         wanted = sorted({*numbers} | self._left)
         self._left.clear()
         free = [number for number in wanted if number not in named and not self._is_used(number)]
@@ -242,7 +245,7 @@ class Heir:
         )
 
     def take_lanes_back(self, numbers: Iterable[int]) -> None:
-        """Have lanes itself that rows will be on."""
+        """Copy lanes back into the log, because rows will be written on them."""
         wanted = {*numbers}
         for piece in self._pieces:
             found = [number for number in wanted if number in piece.lanes]
@@ -262,7 +265,7 @@ class Heir:
     # --- all of it ---------------------------------------------------------------------------------------------
 
     def take_back_all(self) -> None:
-        """Have everything itself, the payloads too, and no base any more."""
+        """Copy everything back into the log, the payloads too, so that it has no base any more."""
         take_output_back(self._connection, self._log, self._pieces)
         for piece in self._pieces:
             self._copy_lanes(piece.base, piece.lanes)
@@ -277,7 +280,7 @@ class Heir:
 
 
 def stretches(deliveries: Sequence[Delivery]) -> Iterator[Sequence[Delivery]]:
-    """Deliveries in portions for one row each: without a gap, and not too many."""
+    """Divides deliveries into stretches for one row each: without a gap, and of limited length."""
     start = 0
     for at in range(1, len(deliveries) + 1):
         follows = at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1
@@ -287,8 +290,9 @@ def stretches(deliveries: Sequence[Delivery]) -> Iterator[Sequence[Delivery]]:
 
 
 def last_serial(connection: sqlite3.Connection, bases: Iterable[int]) -> int:
-    """The largest serial number of reads and evidence in some logs: a log that may take those back begins after it, so
-    that later rows stay later, under their own numbers. A look at every read: about 0.1 µs each."""
+    """The largest serial number of ambient reads and evidence in some logs. A log that may take these rows back begins
+    its own numbers after it, so that its later rows stay later. The query looks at every read, which takes about 0.1 µs
+    each."""
     last = 0
     for base in bases:
         span = (base << SHIFT, base << SHIFT | LOW)
@@ -302,25 +306,26 @@ def last_serial(connection: sqlite3.Connection, bases: Iterable[int]) -> int:
 
 
 def hand_over(connection: sqlite3.Connection, log: int) -> list[int]:
-    """A log will be deleted: the logs that read it get its rows. Returns their numbers."""
+    """Give the rows of a log that will be deleted to the logs that read them. Returns the numbers of these logs."""
     if not is_there(connection):
         return []
     readers = readers_of(connection, log)
-    for reader in reversed(readers):  # a fork of a fork first, while the passages that it reads still exist
+    for reader in reversed(readers):  # forks of forks first, while the passages that they read still exist
         Heir(connection, reader).take_back_all()
     return readers
 
 
 def share_again(connection: sqlite3.Connection, logs: Sequence[int]) -> None:
-    """Logs that have just been given the same rows leave them to the first of these logs, if they have ended."""
+    """Let logs that have just been given the same rows share them again: the logs that have ended leave them to the
+    first of these logs."""
     ended = [log for log in logs if _has_ended(connection, log)]
     for reader in ended[1:]:
         share_with(connection, reader, ended[0])
 
 
 def share_with(connection: sqlite3.Connection, reader: int, base: int) -> None:
-    """A log that has all of its rows itself, none of them folded, leaves the rows that another log has too to that log.
-    Both have ended."""
+    """Leave the rows of a log that are equal in a base to that base. The log has all of its rows itself, none of them
+    folded, and both logs have ended."""
     declare(connection, reader, base)
     heir = Heir(connection, reader)
     first = reader << SHIFT
@@ -360,7 +365,7 @@ def _remove(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) ->
 
 
 def _order(connection: sqlite3.Connection, log: int, numbers: Ranges) -> Iterator[Delivery]:
-    """The deliveries of one log with these numbers, without those in damaged rows."""
+    """The deliveries of one log with these numbers, without deliveries in damaged rows."""
     if not numbers:
         return
     first, end = numbers.bounds[0], numbers.bounds[-1]
@@ -380,7 +385,8 @@ def _order(connection: sqlite3.Connection, log: int, numbers: Ranges) -> Iterato
 def _lanes(
     connection: sqlite3.Connection, log: int, numbers: Sequence[int] | None = None
 ) -> dict[int, tuple[Any, ...]]:
-    """Path, number of the lane above and kind of lanes whose rows a log has, by number; of all of them for None."""
+    """For lanes whose rows a log has, by number: the path, the number of the lane above, and the kind. For None, all
+    such lanes."""
     sql, values = "SELECT id, path, parent, kind FROM lane WHERE id ", [log << SHIFT, log << SHIFT | LOW]
     if numbers is not None:
         values = [log << SHIFT | number for number in numbers]
@@ -389,19 +395,20 @@ def _lanes(
 
 
 def _lanes_of(connection: sqlite3.Connection, log: int, events: Sequence[int]) -> set[int]:
-    """Numbers of the lanes that some events are on."""
+    """The numbers of the lanes of some events."""
     addresses = [log << SHIFT | number for number in events]
     sql = f"SELECT DISTINCT strand FROM event WHERE id IN ({', '.join('?' * len(addresses))})"
     return {strand & LOW for (strand,) in connection.execute(sql, addresses)}
 
 
 def _span(log: int, place: int) -> tuple[int, int]:
-    """Address of the lane, and the position, of some reads."""
+    """The address of the lane, and the position, for the ambient reads at a place."""
     return log << SHIFT | place >> SHIFT, place & LOW
 
 
 def _reads(connection: sqlite3.Connection, log: int, place: int) -> dict[str, bytes]:
-    """The reads of one place, by source, continued ones joined; none where one of them is damaged."""
+    """The ambient reads at one place, by source, with reads that continue others joined; empty where a read is
+    damaged."""
     found: dict[str, bytes] = {}
     strand, position = _span(log, place)
     rows = connection.execute(
@@ -415,7 +422,8 @@ def _reads(connection: sqlite3.Connection, log: int, place: int) -> dict[str, by
 
 
 class _Paths(dict[int, str]):
-    """Paths of lanes by number; one whose row was lost has a number behind a question mark, as for readers."""
+    """The paths of lanes by number. For a lane whose row was lost, it is a question mark and the number, as for
+    readers."""
 
     def __missing__(self, number: int) -> str:
         return f"?{number}"

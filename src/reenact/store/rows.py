@@ -1,9 +1,9 @@
-"""One event as the columns of its row, and back: the hot path of a replay.
+"""One event as the columns of its row, and back. A replay spends much of its time here.
 
 ``asked`` is the list ``[position, parent, issued_us, fidelity, remark, digest, size, call…]`` (``codec.pack_call``).
 ``came`` is ``[at_us, delivery, fidelity, remark, digest, size, form, …]`` for a value or failure
 (``codec.pack_settled``), and ``[at_us, delivery, fidelity, remark, "", 0, "s", head]`` for the head of a stream.
-``ended`` is ``[at_us, delivery, fidelity, remark, size, segments, end]`` for the end of one.
+``ended`` is ``[at_us, delivery, fidelity, remark, size, segments, end]`` for the end of a stream.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ from reenact.store.schema import LOW
 F = TypeVar("F", Call, Value)
 
 _make = tuple.__new__
-"""Makes a named tuple in C."""
+"""Makes a named tuple without a call of Python code."""
 
 _CALL_AT, _FORM_AT = 7, 6
 """The positions of the call in the list ``asked``, and of the outcome in the list ``came``."""
 _REMARK_AT = 4
-"""The position of the remark in the list ``asked``; in ``came`` it is one less."""
+"""The position of the remark in the list ``asked``; its position in ``came`` is one less."""
 _NO_REMARK = '"","'
-"""The text of an empty remark, up to the digest behind it."""
+"""The text of an empty remark, up to the digest that follows."""
 _PAST_DIGEST = len(_NO_REMARK) + 2 * DIGEST_SIZE + len('",')
-"""The distance from a digest to the end of the size after it; then comes the call or the outcome."""
+"""The number of characters from an empty remark to the size, which follows the digest; then comes the call or the
+outcome."""
 _RECURRING = 128
-"""Facts of each sort that are remembered."""
+"""The most parsed facts of each kind that are remembered."""
 
 
 def asked_row(record: CallIssued, digest: bytes) -> str:
-    """The column ``asked``."""
+    """The text of the column ``asked`` for a call."""
     return dump(
         [
             record.position,
@@ -66,7 +67,7 @@ def asked_row(record: CallIssued, digest: bytes) -> str:
 
 
 def settled_row(record: CallSettled, digest: bytes, size: int) -> str:
-    """The column ``came`` of a value or failure."""
+    """The text of the column ``came`` for a value or a failure."""
     return dump(
         [
             record.at_us,
@@ -81,19 +82,19 @@ def settled_row(record: CallSettled, digest: bytes, size: int) -> str:
 
 
 def head_row(record: HeadArrived) -> str:
-    """The column ``came`` of a stream."""
+    """The text of the column ``came`` for a stream."""
     return dump([record.at_us, record.delivery, record.fidelity.value, record.note, "", 0, "s", dict(record.head)])
 
 
-def ended_row(  # one value a column
+def ended_row(  # each argument is an item of the list
     at_us: int, delivery: int | None, fidelity: Fidelity, remark: str, size: int, segments: int, end: End
 ) -> str:
-    """The column ``ended`` of a stream."""
+    """The text of the column ``ended`` for a stream."""
     return dump([at_us, delivery, fidelity.value, remark, size, segments, pack_end(end)])
 
 
 def parsed(address: int, text: str, crc: int | None) -> list[Json]:
-    """A column's list, checked.
+    """The list in a column, checked and parsed.
 
     Raises:
         StoreError: The text is not the stored one.
@@ -105,11 +106,12 @@ def parsed(address: int, text: str, crc: int | None) -> list[Json]:
 
 
 Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, int | None, bytes | None]
-"""Address and lane of an event; its three columns, each with its check sum; the digest of its stream."""
+"""The values from which an event is made: its address, its lane, its three columns (each with its check sum), and the
+digest of its stream."""
 
 
 class RecurringFacts:
-    """Parts that recur from row to row, made once for all events of a run: facts are never changed, so events share
+    """Facts that recur from row to row, each made once for all events of a run. Facts never change, so events can share
     them.
 
     Attributes:
@@ -153,7 +155,7 @@ def _came_of(came: str, at: int, recurring: RecurringFacts) -> tuple[list[Json],
 
 
 def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Stream]:
-    """The list ``ended``: the time, the fidelity, the remark, and the whole stream with its known head."""
+    """The items of the list ``ended``: the time, the fidelity, the remark, and the whole stream with its known head."""
     at_us, _, word, said, size, segments, end = ended
     return at_us, word, said, Stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
 
@@ -161,14 +163,15 @@ def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Str
 def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: RecurringFacts) -> Event:
     """The event from its columns. A stream that is still open has the size 0 here.
 
-    One function for the way of nearly every event: a replay makes each of its events here. Only the event's own part of
-    each column is parsed; the rest of the text is looked up among parts that were parsed before.
+    The function makes nearly every event without calling others, because a replay makes each of its events here. Only
+    the part of each column that is the event's own is parsed; the rest of the text is looked up among parts that were
+    parsed before.
 
     Args:
         run: Id of the run.
         columns: Its columns.
         attributes: Its evidence.
-        recurring: Facts of the run's other events.
+        recurring: Facts that the events of the run share.
 
     Raises:
         StoreError: A column is damaged.

@@ -1,7 +1,8 @@
-"""The rows of the runs that agree with some filters, newest first.
+"""The rows of the runs that match some filters, newest first.
 
 Where a filter leaves few runs, an index gives their numbers. Else all runs are read through an index that has only the
-fields that filters need. A row is fifty times as wide. So a filter that matches none of 100,000 runs costs some 10 ms.
+fields that filters need: a row of a run is fifty times as wide. So a filter that matches none of 100,000 runs costs
+some 10 ms.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from reenact.store.runrows import COLUMNS
 from reenact.store.schema import NARROW, NARROW_INDEX
 
 FEW = 2000
-"""Runs that are looked up by their numbers; where more are found, all runs are gone through, newest first."""
+"""The most runs that are looked up by their numbers. If there are more, all runs are searched, newest first."""
 
 _SMALL = 2000
-"""Up to this many runs, a store gets the index at its next write, which takes some 20 ms."""
+"""The most runs of a store that gets the index at its next write, which takes some 20 ms."""
 
 _PAGE = 64
 _WIDEST = 1 << 14
-"""Most runs that are gone through at once."""
+"""The most runs that are searched in one query."""
 
 _EQUAL = ("agent", "user", "tenant", "session", "parent")
 _INDEXED = ("parent", "session", "user")
@@ -36,7 +37,7 @@ class TextSearch(Protocol):
     """Finds the runs with certain words (``store.hits``)."""
 
     def few(self) -> Set[int] | None:
-        """Numbers of all of them; None where they are not few."""
+        """The numbers of all runs that are found; None where there are many."""
 
     def among(self, numbers: Set[int]) -> Set[int]:
         """The given runs that are found."""
@@ -46,8 +47,8 @@ class Text(NamedTuple):
     """The conditions for a run to contain a text.
 
     Attributes:
-        hits: The searches that must all find it.
-        conditions: On ``run r``, each with its values, where no index can be read.
+        hits: The searches that must all find the run.
+        conditions: Where no index can be read, SQL conditions on ``run r``, each with its values.
     """
 
     hits: Sequence[TextSearch] = ()
@@ -55,14 +56,14 @@ class Text(NamedTuple):
 
 
 def has_narrow(rows: Rows) -> bool:
-    """Whether a store has the index of the fields that filters need. A store of an older version gets it at a write
-    while it is small, or by ``gc`` and ``migrate``. The index only saves time."""
+    """Whether a store has the index of the fields that filters need. A store of an older version gets this index at a
+    write while it is small, or by ``gc`` and ``migrate``. The index only saves time."""
     return bool(rows("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (NARROW,)))
 
 
 def make_narrow(writing: WriteConnection, rows: Rows, *, any_size: bool = False) -> None:
-    """Give the index to a store that lacks it: to a small store, where it takes little time, or to a store of
-    ``any_size``."""
+    """Create the index in a store that lacks it, if the store is small (then this takes little time) or ``any_size`` is
+    set."""
     if has_narrow(rows):
         return
     if any_size or len(rows("SELECT 1 FROM run LIMIT ?", (_SMALL + 1,))) <= _SMALL:
@@ -71,7 +72,7 @@ def make_narrow(writing: WriteConnection, rows: Rows, *, any_size: bool = False)
 
 
 def add_narrow(connection: sqlite3.Connection) -> None:
-    """Lay out the index, in a transaction."""
+    """Create the index, in a transaction."""
     connection.execute(NARROW_INDEX)
 
 
@@ -82,8 +83,8 @@ class RunQuery:
     Args:
         rows: Queries the store.
         filters: See ``abc.store.Store.runs``.
-        text: Makes the search for its ``text``.
-        own: Only runs with a log of their own.
+        text: The search for the filter ``text``; None without one.
+        own: Whether to find only runs with a log of their own.
     """
 
     def __init__(self, rows: Rows, filters: Mapping[str, Any], text: Text | None = None, *, own: bool = False) -> None:
@@ -97,7 +98,7 @@ class RunQuery:
             self._conditions.append(("r.lane = ''", ()))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Their rows: ``COLUMNS`` and the id, the last id first."""
+        """The rows of the runs (``COLUMNS`` and the id), the latest id first."""
         if not self._hits and not self._conditions:
             return self._all()
         return self._chosen()
@@ -127,7 +128,7 @@ class RunQuery:
             yield from self._read([number for number in page if number in left])
 
     def _few(self) -> Set[int] | None:
-        """The numbers of few runs, which include all matching ones; None where no filter leaves few."""
+        """The numbers of a few runs, which include all matching runs; None where every filter leaves many."""
         least: Set[int] | None = None
         for sql, values in _narrowing(self._filters):
             numbers = frozenset([number for (number,) in self._rows(f"{sql} LIMIT ?", (*values, FEW + 1))])
@@ -136,7 +137,7 @@ class RunQuery:
         return least
 
     def _looked_up(self, few: Set[int]) -> Iterator[list[int]]:
-        """Pages of the matching runs among some numbers."""
+        """Pages of the numbers of the matching runs among some runs."""
         found: list[tuple[str, int]] = []
         numbers = sorted(few)
         for first in range(0, len(numbers), _PAGE):
@@ -152,7 +153,7 @@ class RunQuery:
             first, size = first + size, 4 * size
 
     def _scanned(self) -> Iterator[list[int]]:
-        """Pages of all that agree."""
+        """Pages of the numbers of all matching runs, from a search of all runs."""
         at, size = "{", _PAGE
         sql = "SELECT r.id, r.run_id FROM run r WHERE r.run_id < ?"
         for text, _ in self._conditions:
@@ -184,7 +185,8 @@ def _marks(numbers: Sequence[int]) -> str:
 
 
 def _narrowing(filters: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Queries that each give the numbers of the runs of one filter from its own index, the narrowest first."""
+    """Queries for the numbers of the runs of one filter, each from the filter's own index; the narrowest filter comes
+    first."""
     for name in _INDEXED:
         if filters.get(name) is not None:
             yield f"SELECT id FROM run WHERE {name} = ?", (filters[name],)
@@ -200,8 +202,8 @@ _BOUNDS = {"since_us": ">=", "before_us": "<"}
 
 
 def _asked(filters: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Conditions on ``run r``, each with its values. A plus keeps SQLite from an index that has not what else is
-    asked: the walk is in the order of ids."""
+    """SQL conditions on ``run r``, each with its values. The plus before a column keeps SQLite from an index of that
+    column alone, because the search goes through the runs in the order of their ids."""
     for name in _EQUAL:
         if filters.get(name) is not None:
             yield f"+r.{name} = ?", (filters[name],)
@@ -209,7 +211,7 @@ def _asked(filters: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:
         if filters.get(name) is not None:
             yield f"+r.started_us {sign} ?", (filters[name],)
     status = filters.get("status")
-    if status is not None:  # a 'recording' run may have ended, by a file beside the store, or have broken off
+    if status is not None:  # a 'recording' run may have died, or its end may be in its lock file
         yield "r.status IN (?, 'recording')", (str(status),)
     failed = filters.get("failed")
     if failed is not None:

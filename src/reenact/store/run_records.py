@@ -1,8 +1,8 @@
-"""A recording as the records that would make it again, for bundles and for imports into a store.
+"""A recording as the records from which it can be made again, for bundles and for imports into a store.
 
-Views give more than the records (totals, joined streams) and less (not in how many batches a record came). A log made
-of these records answers every view as the recording does. The fidelity of an event is in its first record: a view joins
-the fidelities of all records, so one of them is enough.
+The methods of a recording give more than the records have (totals, joined streams), and less (the batches in which
+records came). A log made of these records gives the same answers as the recording. The fidelity of an event is in its
+first record only, because a reader joins the fidelities of all records.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Status, Totals
 
 TURNS = 64
-"""Most turns in one record."""
+"""The most turns in one record."""
 
 PIECE = 1 << 16
-"""Most bytes of output in one record."""
+"""The most bytes of output in one record."""
 
 _END = -1
 _LOST = 1 << 29
-"""The first of the new numbers for lanes whose opening was lost and whose own number belongs to another lane."""
+"""The first number for lanes whose opening was lost, where their own number belongs to another lane."""
 _OPEN = (Status.RECORDING, Status.INTERRUPTED)
 
 
@@ -54,10 +54,11 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
         inner: Its child runs that lie in the same log, in any order.
 
     Returns:
-        Them, always in the same order. First comes one pass over the order of the run; the rest is read on demand.
+        The records, always in the same order. The call first reads the whole order of the run; all other parts are read
+        on demand.
 
     Raises:
-        StoreError: A part of it is missing or damaged.
+        StoreError: A part of the run is missing or damaged.
     """
     children = sorted(inner, key=lambda each: (each.run.started_us, each.run.id))
     yield RunOpened(as_begun(recording.run))
@@ -101,7 +102,7 @@ def state_of(recording: Recording, event: int, phase: str, fresh: int | None = N
         recording: The run.
         event: The step.
         phase: The start or the end of the step.
-        fresh: The event of the record, if it differs from the recorded event.
+        fresh: The number of the event in the record, if it differs from the recorded number.
     """
     slots = recording.checkpoint_slots(event, phase, proven=False)
     if slots is None:
@@ -111,7 +112,7 @@ def state_of(recording: Recording, event: int, phase: str, fresh: int | None = N
 
 
 def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:
-    """The contents of files before the run changed them, by its notes."""
+    """The contents of files before the run changed them; its notes name them."""
     for before in all_before(notes):
         place = None if before.content is None else place_of_content(before.content)
         slots = None if place is None else recording.checkpoint_slots(place, PHASE)
@@ -120,20 +121,21 @@ def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Rec
 
 
 def as_begun(run: Run) -> Run:
-    """A run as it was when it began, without the facts of its end. A run without an end stays open."""
+    """The run for the record of its beginning. There, a run without an end has the status ``recording``, and no
+    totals."""
     if run.status not in _OPEN:
         return _anywhere(run)
     return replace(_anywhere(run), status=Status.RECORDING, interrupted_at=None, totals=Totals())
 
 
 def _anywhere(run: Run) -> Run:
-    """A run without the facts that depend on its store, because each store has digests of its own."""
+    """A run without the digest of its result, because each store has digests of its own."""
     return replace(run, result="") if run.result else run
 
 
 def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: int | None) -> Iterator[Record]:
     lane = lanes.get(event.lane)
-    if lane is None:  # the opening of its lane was lost: its path is a number behind a question mark
+    if lane is None:  # the opening of the lane was lost: its path is "?" and its number
         lane = int(event.lane.removeprefix("?"))
         lane += _LOST if lane in lanes.values() else 0
     yield CallIssued(
@@ -163,7 +165,7 @@ def _outcome(recording: Recording, event: Event, end: int | None) -> Iterator[Re
 
 
 def _order(recording: Recording) -> Iterator[Record]:
-    """The turns; consecutive ones are in one record."""
+    """The records of the turns; consecutive turns are in one record."""
     turns: list[Delivery] = []
     for each in recording.deliveries():
         if turns and (len(turns) >= TURNS or each.number != turns[-1].number + 1):
@@ -175,7 +177,7 @@ def _order(recording: Recording) -> Iterator[Record]:
 
 
 def _output(recording: Recording, stream: int) -> Iterator[Record]:
-    """The output, in pieces of one length, independent of the batches in which it was written."""
+    """The records of the output, in pieces of one length that do not depend on the batches in which it was written."""
     waiting = bytearray()
     for data in recording.printed(stream):
         waiting += data

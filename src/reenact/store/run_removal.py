@@ -1,5 +1,5 @@
-"""The removal of a run: all of its rows go, except those that other runs read. Large parts go in steps
-(``store.stepwise_removal``)."""
+"""The removal of a run: all of its rows are deleted, except those that other runs read. Large parts are deleted in
+steps (``store.stepwise_removal``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reenact.store.tombstones import forget_arrival
 _BESIDE = (
     "SELECT c.log, c.body, c.amended, c.crc FROM run p JOIN run c ON c.parent = p.run_id WHERE p.log = ? AND c.log != ?"
 )
-"""Runs with a log of their own that follow the runs of a log."""
+"""The query for the runs with a log of their own whose parents are runs of a log."""
 
 _RANGES = ("lane", "event", "stream", "turns")
 
@@ -59,7 +59,7 @@ def unneeded(connection: sqlite3.Connection, log: int) -> list[int]:
     """The numbers of a log that is not needed (``abc.store.Store.discard``) and of the logs of processes that its run
     started; empty if one of them is needed."""
     logs = [log]
-    for each in logs:  # it grows
+    for each in logs:  # the list grows
         standing = connection.execute("SELECT status, amended FROM run WHERE log = ?", (each,))
         if any(status != Status.OK or amended for status, amended in standing):
             return []

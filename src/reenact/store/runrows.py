@@ -1,4 +1,5 @@
-"""The row of a run: written when it begins and ends, and amended later by people. The two use different columns."""
+"""The row of a run. The recorder writes it when the run begins and ends; people amend it later, in columns of their
+own."""
 
 from __future__ import annotations
 
@@ -30,11 +31,13 @@ _NEXT = (
     "SELECT max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT value FROM meta WHERE name = 'last_run'), 0))"
     " + 1"
 )
-"""The number of the next run. It was never used, so that a reader of a removed run never reads another run."""
+"""A query for the number of the next run. No earlier run had this number, so that a reader of a removed run never reads
+another run."""
 
 
 def remember_last(connection: sqlite3.Connection) -> None:
-    """Called before rows of runs are deleted, so that their numbers are not reused."""
+    """Keep the last number of a run; called before rows of runs are deleted, so that their numbers are not used
+    again."""
     connection.execute(f"INSERT OR REPLACE INTO meta(name, value) SELECT 'last_run', ({_NEXT}) - 1")
 
 
@@ -42,12 +45,12 @@ def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = No
     """Write a new run's row, and return its number.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         run: The run.
         log: Number of the log that holds its events; None for a log of its own.
 
     Raises:
-        StoreError: There is a run of that id.
+        StoreError: There is already a run with this id.
     """
     body = pack_run(run)
     try:
@@ -101,7 +104,7 @@ def amend_run(connection: sqlite3.Connection, number: int, *, flag: str | None, 
 
 
 def row_number(connection: sqlite3.Connection, run_id: str) -> int | None:
-    """Number of a run's row, or None."""
+    """The number of a run's row; None if there is no row."""
     row = connection.execute("SELECT id FROM run WHERE run_id = ?", (run_id,)).fetchone()
     return None if row is None else int(row[0])
 

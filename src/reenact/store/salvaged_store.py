@@ -1,7 +1,8 @@
-"""Copies the rest of a damaged store into a new one: run by run, with a list of all losses.
+"""Copies the readable part of a damaged store into a new store: run by run, with a list of all losses.
 
-A run is read twice: once to find its losses, once to write the rest, with the losses noted in the run itself. The new
-store gets its name when it is complete; until then it is a draft, which the next salvage removes if its process died.
+A run is read twice: once to find its losses, and once to write the rest, with the losses noted in the run itself. The
+new store gets its name when it is complete. Until then it is a draft; if the process dies, the next salvage removes the
+draft.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ Rows = SqliteRecording | SharingRecording
 
 _LOST = "was lost in a damaged store"
 _SAID = 5
-"""Losses that are named in the run itself."""
+"""The most losses that are named in the run itself."""
 _OPEN = (Status.RECORDING, Status.INTERRUPTED)
 _END = -1
 
@@ -60,7 +61,7 @@ class Loss(NamedTuple):
 
     Attributes:
         run: Id of the run.
-        event: Its event; None where it is the run's.
+        event: The number of the event; None where the loss is one of the run itself.
         what: The lost part.
     """
 
@@ -96,7 +97,7 @@ def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> S
     """Save the readable part of a store.
 
     Args:
-        source: Its file, which is only read.
+        source: The file of the store, which is only read.
         target: File of the new store; with ``own_directory`` its folder belongs to the store alone, and must not exist.
         told: Called with the progress.
         own_directory: See ``SqliteStore``.
@@ -153,7 +154,7 @@ def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) ->
 def _saved(
     damaged: SqliteStore, saved: SqliteStore, run_id: str, inner: Iterable[str], missing: list[Loss]
 ) -> Run | None:
-    """One run with its log in the new store; None where it cannot be read."""
+    """Copy one run with its log into the new store. None where the run cannot be read."""
     try:
         recording = damaged.open(run_id)
     except ReenactError as error:
@@ -192,7 +193,7 @@ def _all(run: Run, recording: Rows, children: list[Rows]) -> Iterator[Record]:
 
 
 class _Readable:
-    """The readable part of a run, as records; the rest is added to the losses."""
+    """Reads the readable part of a run, as records, and adds the rest to the losses."""
 
     def __init__(self, recording: Rows, losses: list[Loss]) -> None:
         self._recording = recording
@@ -225,7 +226,7 @@ class _Readable:
         return self._one(None, "the evidence", lambda: dict(self._recording.notes(None))) or {}
 
     def _events(self, ends: Mapping[int, int]) -> Iterator[Record]:
-        """All events. Missing ones count as lost if the log had more events than it has now."""
+        """The records of all events. If the log has fewer events than it once had, the missing events count as lost."""
         recording = self._recording
         count = self._one(None, "the number of events", recording.count) or 0
         last = self._one(None, "the number of the last event", recording.last)
@@ -267,7 +268,7 @@ class _Readable:
                 yield taken
 
     def _phases(self, number: int) -> Sequence[str]:
-        """The phases of an event's states; where one of these is damaged, all that a step may have."""
+        """The phases of an event's states; if one of these states is damaged, all phases that a step may have."""
         try:
             return [each.phase for each in self._recording.snapshots(after=number - 1, before=number + 1)]
         except ReenactError:
@@ -328,7 +329,7 @@ def _claims(source: Path) -> list[Claim]:
 
 
 def _both_ways(source: Path, table: str, columns: str) -> list[tuple]:  # type: ignore[type-arg]  # of three
-    """Short rows of a table, from both of its ends, as far as they can be read."""
+    """Short rows of a table, read from its beginning and from its end, each as far as possible."""
     problem: Exception | None = None
     found: dict[object, tuple] = {}  # type: ignore[type-arg]
     first = columns.partition(",")[0]
@@ -350,7 +351,7 @@ def _both_ways(source: Path, table: str, columns: str) -> list[tuple]:  # type: 
 
 
 def _settle(draft: Path, place: Path) -> None:
-    """Give the finished store its name; a file that has appeared there stays."""
+    """Give the finished store its name, without replacing a file that has appeared there."""
     if draft.is_dir():
         os.rename(draft, place)
     else:
@@ -366,7 +367,7 @@ def _remove(draft: Path) -> None:
 
 
 def _remove_left_ones(place: Path) -> None:
-    """Drafts of processes that died."""
+    """Remove the drafts of processes that died."""
     if not place.parent.is_dir():
         return
     head = f".{place.name}.salvage."

@@ -6,27 +6,27 @@ range delete.
 
 ========== ====================================================================================================
 ``meta``    the two format numbers; the key of the payloads' hash
-``run``     one row a run; ``body`` is the run as JSON, ``amended`` what people set later; the rest is an index
+``run``     one row for each run; ``body`` is the run as JSON, ``amended`` the changes by people; the rest is for search
 ``tag``     labels, as an index
-``log``     how many events a log has, and its last
-``lane``    lanes by ``log << 32 | number``; ``kind`` 0 a strand, 1 a scope, 2 one that only the order mentions
-``event``   by ``log << 32 | number``; ``asked`` and ``came`` are JSON lists, see ``store.rows`` and ``store.folding``
-``stream``  how a stream ended, by event
-``chunk``   bytes of a stream, in the order they came, with a packed table of their segments
-``payload`` bodies by keyed hash; ``owner`` is the log that brought it, ``held`` names further logs that use it
-``slot``    state at an event, in one row: see ``store.slot_rows``
+``log``     the number of events of a log, and the number of its last event
+``lane``    lanes by ``log << 32 | number``; ``kind`` is 0 for a strand, 1 for a scope, 2 if only the order names it
+``event``   events by ``log << 32 | number``; ``asked`` and ``came`` are JSON: see ``store.rows`` and ``store.folding``
+``stream``  the ends of streams, by event
+``chunk``   bytes of a stream, in the order in which they came, with a packed table of their segments
+``payload`` bodies by keyed hash; ``owner`` is the log that stored one, ``held`` names further logs that use it
+``slot``    the state at an event, in one row: see ``store.slot_rows``
 ``shape``   names of the slots of such states, by ``log << 32 | n``
 ``note``    evidence by event, or by minus the run's number
 ``ambient`` packed ambient reads by lane and position
 ``turns``   the order: packs of deliveries by ``log << 32 | first``
 ``printed`` standard output and error
-``gap``     what escaped
-``words``   text for the search: of a short one by run, of a long one its passages by ``run << 32 | n``
-``piece``   what a log reads in another one: packed ranges of numbers by log, base and part, see ``store.pieces``
-``passage`` which passages of a log's text are those of another one: from ``n`` to before ``end``
-``text``    what was new, when it came, in the bodies of a log (``owner``): see ``store.splice_rows``
-``frame``   that text, packed, by ``text << 32 | first byte``
-``effect``  who makes, or made, a write: once for each identity of a write (``facts.effects``)
+``gap``     the escapes of a run
+``words``   text for the search: a short text by run; of a long one, the passages by ``run << 32 | n``
+``piece``   the rows that a log reads in another log: packed ranges of numbers by log, base and part: ``store.pieces``
+``passage`` the passages that a log reads in another log (``base``): from ``n`` to before ``end``
+``text``    the new parts of the bodies of a log (``owner``), in the order in which they came: see ``store.splice_rows``
+``frame``   the frames of such a text, packed, by ``text << 32 | first byte``
+``effect``  the run and event that make, or made, a write: one row for each identity of a write (``facts.effects``)
 ========== ====================================================================================================
 
 Columns named ``crc`` hold the CRC-32 of the row's content, started with the low half of its address: they find damage
@@ -49,15 +49,15 @@ from reenact.store.versions import (
 )
 
 TEXTS = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
-"""The text of each table and index, by name."""
+"""The query for the SQL text of each table and index, by name."""
 
 SHIFT = 32
-"""Bits below the number of the log in an address."""
+"""The number of bits below the number of the log in an address."""
 
 LOW = (1 << SHIFT) - 1
 
 STRAND, SCOPE, MENTIONED = range(3)
-"""Kinds of a lane's row."""
+"""The kinds of a lane, in its row."""
 
 TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
@@ -112,15 +112,16 @@ NARROW = "run_found"
 NARROW_INDEX = f"""
 CREATE INDEX IF NOT EXISTS {NARROW} ON run(run_id, status, started_us, tenant, user, session, agent, parent, lane);
 """
-"""Stores of older versions lack it. A reader that does not know it loses nothing; SQLite keeps it up at each write."""
+"""Stores of older versions lack this index. A reader that does not know it loses nothing; SQLite updates it at each
+write."""
 
 
 def create(connection: sqlite3.Connection, key: bytes) -> None:
-    """Lay out an empty store.
+    """Create the tables of an empty store.
 
     Args:
-        connection: To an empty file.
-        key: Secret of this store's payload hash, 32 unpredictable bytes.
+        connection: A connection to an empty file.
+        key: The secret of this store's payload hash: 32 unpredictable bytes.
     """
     connection.executescript(TABLES + NARROW_INDEX + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
@@ -128,7 +129,7 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
 
 
 def declared() -> dict[str, str]:
-    """The text that a store has of each of its tables and indexes, by name; it is the same in every format."""
+    """The SQL text of each table and index that a store may have, by name; every format has the same text."""
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript(TABLES + NARROW_INDEX + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
         return dict(empty.execute(TEXTS))

@@ -1,5 +1,4 @@
-"""The read side of a run that shares rows with others: each number is read in its own log, and the reader sees one
-run."""
+"""Reads a run that shares rows with others: each row is read in the log that has it, and the reader sees one run."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ T = TypeVar("T")
 
 _FIRST_PAGE = 16
 _TURNS = 2048
-"""Most deliveries at a time: they are unpacked by the hundred."""
+"""The most deliveries that are read at a time; a row holds hundreds of them."""
 _ALL = Ranges((0, 1 << 64))
 
 
 class _Source(NamedTuple):
-    """One log that is read, and the numbers that are read there."""
+    """One log, and the numbers that are read in it."""
 
     rows: SqliteRecording
     numbers: Ranges
@@ -45,12 +44,12 @@ class SharingRecording:
     """One run whose log reads some numbers of other logs. Any thread may use it.
 
     The place of the rows is looked up for each page: a fork that is being recorded leaves rows to its parent, and takes
-    them over when the parent is deleted. Each of these moves is one transaction, and a page that was read during one is
-    read again.
+    them over when the parent is deleted. Each move of rows is one transaction, and a page that was read during a move
+    is read again.
 
     Args:
         own: The rows that the log has itself.
-        log: Its number.
+        log: The number of the run's log.
         reading: The store's reading connection.
     """
 
@@ -68,7 +67,7 @@ class SharingRecording:
         """See ``abc.store.Recording``."""
         return self._own.run
 
-    # --- where it lies -----------------------------------------------------------------------------------------
+    # --- the logs of its rows ----------------------------------------------------------------------------------
 
     def _pieces(self) -> tuple[LogPiece, ...]:
         rows = self._reading.rows(QUERY, (self._log,))
@@ -77,7 +76,7 @@ class SharingRecording:
         return self._known[1]
 
     def _sources(self, pieces: Iterable[LogPiece], part: LogPart) -> list[_Source]:
-        """The logs that hold any numbers of a part, its own last."""
+        """The logs that have rows of a part, the run's own log last."""
         found = [_Source(self._rows(piece.base), piece.of(part)) for piece in pieces if piece.of(part)]
         return [*found, _Source(self._own, _ALL)]
 
@@ -93,7 +92,7 @@ class SharingRecording:
         return dict(self.notes(address & LOW))
 
     def _steady(self, part: LogPart, read: Callable[[list[_Source]], T]) -> T:
-        """A read while no rows move from one log to another."""
+        """The answer of a read, which is repeated if rows moved from one log to another meanwhile."""
         pieces = self._pieces()
         while True:
             try:
@@ -107,7 +106,7 @@ class SharingRecording:
                 return found
 
     def _holder(self, event: int) -> SqliteRecording:
-        """The rows in which an event is."""
+        """The reader of the log that has an event."""
         for piece in self._pieces():
             if event in piece.events:
                 return self._rows(piece.base)
@@ -125,10 +124,10 @@ class SharingRecording:
 
         Args:
             part: The part of the log.
-            fetch: Reads one log between two numbers, without these, in order.
+            fetch: Reads the rows of one log between two numbers (both excluded), in order.
             number: Gives the number of a row.
-            between: The numbers around the wanted rows.
-            backwards: Largest first, in each log too.
+            between: The numbers before and after the wanted rows.
+            backwards: Whether to read the largest numbers first.
         """
         after, before = between
         size = _FIRST_PAGE
@@ -141,7 +140,7 @@ class SharingRecording:
                 return
             after, before = (after, bound + 1) if backwards else (bound - 1, before)
             most = _TURNS if part is LogPart.ORDER else PAGE
-            size = size * 4 if not page else min(size * 4, most)  # rows with one number come in one page
+            size = size * 4 if not page else min(size * 4, most)  # rows of one number need one page
 
     # --- events ------------------------------------------------------------------------------------------------
 
@@ -200,19 +199,19 @@ class SharingRecording:
         return len(self._numbers()) if self.run.lane else self._own.count()
 
     def totals(self) -> Totals:
-        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
+        """The totals (events, models, tools and tokens) of a run whose end was not written."""
         models, tools = (len(self._numbers(kinds=(kind,))) for kind in ("model", "tool"))
         readings: list[Json] = [self.notes(event)["reading"] for event in self._numbers(noted="reading")]
         return totalled(self.count(), tools, models, readings)
 
     def last(self) -> int | None:
-        """Number of the last event; None where there is none."""
+        """The number of the last event; None where the run has no event."""
         return max(self._numbers(), default=None)
 
     # --- bytes -------------------------------------------------------------------------------------------------
 
     def body(self, payload: Payload | None) -> bytes:
-        """See ``abc.store.Recording``. A stream lies with its event."""
+        """See ``abc.store.Recording``. The bytes of a stream are in the log of its event."""
         try:
             return self._own.body(payload)
         except BlobMissing:
@@ -229,7 +228,7 @@ class SharingRecording:
         for holder in holders[:-1]:
             try:
                 yield from holder.pieces(payload)
-            except BlobMissing:  # before its first
+            except BlobMissing:  # before the first piece
                 continue
             return
         yield from holders[-1].pieces(payload)
@@ -284,8 +283,8 @@ class SharingRecording:
         def read(sources: list[_Source]) -> Mapping[str, bytes]:
             return next(each.rows.ambient(lane, position) for each in sources if place in each.numbers)
 
-        # A replay reads this at every step. The rows of an ended run are right in any log where they are found; only
-        # missing rows have moved.
+        # A replay reads at every step, so the known place is tried first. Rows of an ended run are right wherever they
+        # are found. If none are found, they may have moved.
         ended = self.run.status is not Status.RECORDING
         found = read(self._sources(self._known[1], LogPart.READS)) if ended else {}
         return found or self._steady(LogPart.READS, read)
@@ -375,7 +374,7 @@ def _page(
     *,
     backwards: bool,
 ) -> tuple[list[T], int]:
-    """The next rows of some logs, in order, and the number from which to continue (-1: that was all)."""
+    """The next rows of some logs, in order, and the number from which to continue (-1: there are no more rows)."""
     after, before = between
     found: list[T] = []
     bounds: list[int] = []

@@ -1,10 +1,10 @@
 """The state of a step in one row of ``slot``: its long values as digests, its short values as bytes.
 
-A value of some bytes takes less room than the row of a payload, its place in two indexes and the row of a slot that
-names it. So a row with ``n`` = ``PACKED`` has all of a state. In the place of a slot's name are the names of all slots:
-the number of a row of ``shape`` in its log, or a JSON list. In the place of a digest is a check sum. Then follows for
-each slot one byte, with a digest or as many bytes as the byte says. Nothing follows if a step left the slot unchanged.
-The check sum is that of the row with all of it.
+A short value takes less space than the row of a payload, with entries in two indexes, and the row of a slot that names
+it. So a row with ``n`` = ``PACKED`` has all of a state. Its column ``name`` names all slots: by the number of a row of
+``shape`` in the same log, or as a JSON list. Its column ``digest`` begins with a check sum. For each slot, one byte
+follows, and then a digest, or as many bytes of the value as this byte says. If a step left the slot unchanged, nothing
+follows the byte. The check sum is taken over the row with all values filled in.
 
 Older versions have one row for each slot (``n`` from 0 on, -1 for a state without slots); these are still read.
 """
@@ -28,7 +28,7 @@ PACKED = -2
 """The number ``n`` of a row with a whole state."""
 
 SHORT = 64
-"""The largest value inside the row, in bytes."""
+"""The size of the largest value inside the row, in bytes."""
 
 SHAPES = 64
 """The most rows of ``shape`` in a log. Further names are stored in the state's own row."""
@@ -43,10 +43,10 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class SlotRow(NamedTuple):
-    """One slot in a row.
+    """One slot in the row of a state.
 
     Attributes:
-        short: Whether it has the value.
+        short: Whether the row has the value itself.
         data: The value, or its digest.
     """
 
@@ -59,7 +59,7 @@ class KeptState(NamedTuple):
 
     Attributes:
         names: The names of its slots, in order.
-        kept: The content of each.
+        kept: The content of each slot.
     """
 
     names: tuple[str, ...]
@@ -90,7 +90,7 @@ def is_short(body: bytes) -> bool:
 
 
 def said_of(fidelity: Fidelity) -> str:
-    """The fidelity of a state as its row has it: empty for an exact state."""
+    """The fidelity of a state, as its row states it: empty for an exact state."""
     return "" if fidelity is Fidelity.EXACT else fidelity.value
 
 
@@ -111,10 +111,10 @@ def pack_state(
         phase: The phase of the state.
         names: The names of its slots, in order.
         shape: The number of the row of ``shape`` with these names; empty to store the names themselves.
-        kept: The content of each.
+        kept: The content of each slot.
         fidelity: The result of ``said_of``.
-        remark: The note on it.
-        given: The state before the same step, which has a row.
+        remark: The note on the state.
+        given: The state before the same step, if it has a row; slots that equal it are left out.
     """
     before = dict(zip(given.names, given.kept, strict=True)) if given is not None else {}
     whole, found = bytearray(_SUM), bytearray(_SUM)
@@ -142,7 +142,7 @@ def _sum(address: int, said: bytes, whole: bytes | bytearray) -> bytes:
 def _checked(
     address: int, names: tuple[str, ...], kept: Sequence[SlotRow | None], said: bytes, data: bytes, whole: bytes
 ) -> KeptState:
-    """A state; its row (``data``) must have the right check sum."""
+    """The state from its parts, if its row (``data``) has the right check sum."""
     found = [each for each in kept if each is not None]
     if len(found) != len(names) or data[:_SUM] != _sum(address, said, whole):
         raise ValueError("a state that does not agree with its check sum")
@@ -150,10 +150,10 @@ def _checked(
 
 
 class StateReader:
-    """Reads rows of states. Any thread may use it: its caches are never changed, only replaced.
+    """Reads states from their rows. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
         hasher: The store's hash.
     """
 
@@ -188,7 +188,7 @@ class StateReader:
             try:
                 return self._joined(address, names, found, said, data, given)
             except ValueError:
-                pass  # the row may have been rewritten since it was read
+                pass  # the given row may be outdated: read it again
         rows = self._rows(
             f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? AND n = {PACKED}", (address, GIVEN)
         )
@@ -207,7 +207,7 @@ class StateReader:
     ) -> KeptState:
         """The state after a step, joined with the state before it."""
         before = self.unpack(given)
-        self._last = tuple(given), before  # which a reader that goes backwards needs next
+        self._last = tuple(given), before  # a reader that goes backwards needs this state next
         known = dict(zip(before.names, before.kept, strict=True))
         kept = [known.get(name) if each is None else each for name, each in zip(names, found, strict=True)]
         whole = bytes(_SUM) + b"".join([_entry(each) for each in kept if each is not None])
@@ -218,7 +218,7 @@ class StateReader:
 
         Args:
             address: The address of its event.
-            shape: Their form in its row.
+            shape: The content of the column ``name``: a number of a row of ``shape``, or a JSON list.
 
         Raises:
             ValueError: The names are gone, or damaged.
@@ -226,7 +226,7 @@ class StateReader:
         return self._listed(address, shape)[0]
 
     def _listed(self, address: int, shape: str) -> tuple[tuple[str, ...], str]:
-        """The names, and their list as it is in a row."""
+        """The names, and the JSON list of them that the check sum covers."""
         if shape[:1] == "[":
             return _listed(shape), shape
         place = address & ~LOW | int(shape)
@@ -252,7 +252,8 @@ class StateReader:
         return found
 
     def as_slots(self, row: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """A row as one for each slot, as older versions wrote them; ``row`` itself if it already is one of these.
+        """The row of a state as a row for each slot, as older versions wrote them; ``row`` itself if it already is a
+        row of a slot.
 
         Raises:
             ValueError: As ``unpack``.
@@ -275,7 +276,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _kept(data: bytes) -> list[SlotRow | None]:
-    """The slots in a row; None for a value that equals that in the state before the step."""
+    """The slots in a row; None for a slot with the same value in the state before the step."""
     found: list[SlotRow | None] = []
     at = _SUM
     while at < len(data):
@@ -291,15 +292,15 @@ def _kept(data: bytes) -> list[SlotRow | None]:
 
 
 def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: int) -> bytes | None:
-    """A value that lies in the row of a state only, by its digest; None where there is none. Searches the states of a
-    log for a value that is requested only by its digest.
+    """The short value with a digest, from the rows of a log's states; None where no row has it. The search is for a
+    value that only the row of a state has, and of which only the digest is known.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
         hasher: The store's hash.
         digest: The digest of the value.
         first: Address of the first event.
-        end: Address of the last one.
+        end: Address of the last event.
     """
     states = StateReader(rows, hasher)
     for row in rows(f"SELECT {COLUMNS} FROM slot WHERE event BETWEEN ? AND ? AND n = {PACKED}", (first, end)):
@@ -317,13 +318,13 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
 
 
 def states_of(connection: sqlite3.Connection) -> StateReader:
-    """Reads states by a writing connection."""
+    """A reader of states that uses a writing connection."""
     (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
     return reader_of(connection, KeyedHash(key))
 
 
 def reader_of(connection: sqlite3.Connection, hasher: KeyedHash) -> StateReader:
-    """The same where the store's hash is at hand."""
+    """A reader of states that uses a writing connection and the store's own hash."""
     return StateReader(lambda sql, values: connection.execute(sql, values).fetchall(), hasher)
 
 
@@ -343,10 +344,10 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> N
 
 
 def given_to(connection: sqlite3.Connection, states: StateReader, address: int) -> KeptState | None:
-    """The state before a step, if it is one readable row.
+    """The state before a step, if it has one row that can be read.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         states: Reads rows.
         address: The address of the step.
     """
@@ -359,7 +360,8 @@ def given_to(connection: sqlite3.Connection, states: StateReader, address: int) 
 
 
 def make_room(connection: sqlite3.Connection, address: int, phase: str) -> None:
-    """Remove a state, because it is written again; the state that its step left no longer refers to it."""
+    """Remove a state that will be written again. If it is the state before its step, the state after the step is first
+    stored whole."""
     sql = f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ?"
     if not connection.execute(sql, (address, phase)).fetchone():
         return
@@ -374,20 +376,20 @@ def make_room(connection: sqlite3.Connection, address: int, phase: str) -> None:
 
 
 def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -> None:
-    """Give another log some rows of states.
+    """Copy some rows of states into another log.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         first: Address of the first event.
-        end: Address of the last one.
-        by: The number that is added to an address.
+        end: Address of the last event.
+        by: The number that is added to each address.
     """
     states = states_of(connection)
     found = []
     for row in packed_rows(connection, first, end):
         try:
             listed = dump(states.names(row.event, row.name))
-        except ValueError:  # damaged, so the row exists
+        except ValueError:  # damaged: the row is copied as it is
             listed = row.name
         found.append(row._replace(event=row.event + by, name=listed))
     put_rows(connection, found)
@@ -402,14 +404,14 @@ def long_values(connection: sqlite3.Connection, log: int) -> list[bytes]:
 
 
 def take_out(connection: sqlite3.Connection, log: int) -> None:
-    """Take the short values out of the states of a log: the size and digest of each stay, in the row of a payload
+    """Take the short values out of the states of a log. The size and digest of each value stay, in the row of a payload
     without bytes."""
     states = states_of(connection)
     changed = []
     for row in packed_rows(connection, log << SHIFT, log << SHIFT | LOW):
         try:
             names, kept = states.unpack(row)
-        except ValueError:  # nothing of it can be known
+        except ValueError:  # damaged: the state becomes an empty one
             names, kept = (), []
         left = []
         for each in kept:
@@ -427,7 +429,7 @@ def take_out(connection: sqlite3.Connection, log: int) -> None:
 
 
 def has_shapes(connection: sqlite3.Connection) -> bool:
-    """Whether the format has a table for the names of slots; older ones have none."""
+    """Whether the store has a table for the names of slots; stores of older formats have none."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'shape'").fetchone() is not None
 
 

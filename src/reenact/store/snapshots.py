@@ -1,4 +1,5 @@
-"""The places where state was kept in a SQLite store, and its digests: the index for "who set this value last"."""
+"""The places where a SQLite store has states, and the digests of these states. They serve the search for the last
+change of a value."""
 
 from __future__ import annotations
 
@@ -17,16 +18,17 @@ from reenact.store.slot_rows import GIVEN, PACKED, KeptState, StateReader
 _FIRST_PAGE = 4
 _PAGE = 1024
 _LARGE = 1 << 15
-"""The stored size above which a payload is not fetched together with others, in bytes."""
+"""The most stored bytes of a payload that is fetched together with others."""
 _NONE_YET = object()
 
 Given = Mapping[int, tuple[Any, ...]]
 """The rows of states at the beginning of steps, by address."""
 
 _ROW = "s.event, s.phase, s.n, s.name, s.digest, s.fidelity, s.remark"
-"""The columns of a place's first row, which may have all of a state (``store.slot_rows``)."""
+"""The columns of the first row of a state, which may have all of the state (``store.slot_rows``)."""
 
-# CROSS JOIN: SQLite keeps the order of the tables, so that rows come in the order of the slots and a page ends early.
+# CROSS JOIN makes SQLite keep the order of the tables, so that rows come in the order of the slots and a query ends
+# early.
 _PLACES = f"""
 SELECT {_ROW}, l.path FROM slot s CROSS JOIN event e ON e.id = s.event CROSS JOIN lane l ON l.id = e.strand
 WHERE s.n <= 0 AND s.event > ? AND s.event < ?
@@ -48,14 +50,14 @@ def snapshots(
     Args:
         reading: The store's reading connection.
         states: Reads rows that have a whole state.
-        between: Addresses below and above the events wanted.
-        lane: A condition on the lane ``l`` that holds for all of them (empty for none), and its values.
-        lanes: Paths of the lanes wanted; empty for all.
+        between: Addresses below and above the wanted events.
+        lane: A SQL condition on the lane ``l`` of all wanted events (empty for no condition), and its values.
+        lanes: Paths of the wanted lanes; empty for all lanes.
         unlike: See ``abc.store.Recording.snapshots``.
         backwards: Newest first.
 
     Returns:
-        Them, a page at a time. A skipped step costs some microseconds.
+        The snapshots, read a page at a time. A skipped step costs some microseconds.
     """
     condition, *values = lane
     order = "DESC" if backwards else "ASC"
@@ -77,14 +79,14 @@ def snapshots(
         yield from _filled(reading, states, fresh, _given(rows), unlike)
         if len(rows) < page:
             return
-        # The last event may have a second phase on the next page, so it is asked for again.
+        # The last event may have a second phase on the next page, so it is read again.
         last = rows[-1][0]
         known = {(row[0], row[1]) for row in rows if row[0] == last}
         low, high = (low, last + 1) if backwards else (last - 1, high)
         page = min(page * 4, _PAGE)
 
 
-# The strand is asked of an index of events alone, and payloads are fetched by themselves, each once a page.
+# The lane of an event is read from an index alone. Payloads are fetched by another query, each once for a page.
 _DIGESTS = f"""
 SELECT {_ROW}, e.strand, o.digest, o.n, o.remark FROM slot s CROSS JOIN event e ON e.id = s.event
   LEFT JOIN slot o ON o.event = s.event AND o.phase = s.phase AND o.n >= 0 AND o.name = ?
@@ -101,17 +103,18 @@ def places(
     lanes: Collection[str],
     unended: Collection[int],
 ) -> Iterator[tuple[Any, ...]]:
-    """One slot at each place, newest first: address, phase and lane of the place, its digest (None: missing), codec and
-    data of the payload (no codec: none; no data: it is large), its position among the slots, and the note on them.
+    """One slot in each state, newest first: the address, phase and lane of the state; the digest of the slot (None:
+    missing); codec and data of its payload (codec None: there is no payload; data None: it is large); the position
+    among the slots; and the note on the state.
 
     Args:
         reading: The store's reading connection.
         states: Reads rows that have a whole state.
         slot: Name of the slot.
-        between: Addresses below and above the events wanted.
-        lane: A condition on the lane ``l`` that holds for all of them (empty for none), and its values.
-        lanes: Paths of the lanes wanted; empty for all.
-        unended: Addresses of steps whose end does not count.
+        between: Addresses below and above the wanted events.
+        lane: A SQL condition on the lane ``l`` of all wanted events (empty for no condition), and its values.
+        lanes: Paths of the wanted lanes; empty for all lanes.
+        unended: Addresses of steps whose state at the end does not count.
     """
     low, high = between
     log = (low + 1) >> SHIFT << SHIFT
@@ -136,7 +139,7 @@ def places(
         given = _given(rows)
         found = [_found(states, slot, row, given) for row in fresh]
         bodies = _bodies(reading, {digest for digest, short, *_ in found if digest and short is None})
-        if not paths.keys() >= {row[7] for row in fresh}:  # a new lane of a run under way
+        if not paths.keys() >= {row[7] for row in fresh}:  # the run goes on, and has a new lane
             paths = _strands(reading, log, lane, lanes)
         for (event, phase, *_, strand, _, _, _), (digest, short, n, remark) in zip(fresh, found, strict=True):
             if strand not in paths:
@@ -146,15 +149,15 @@ def places(
         if len(rows) < page:
             return
         seen = rows[-1][0], rows[-1][1]
-        high = seen[0] + 1  # the last event may have a second phase on the next page
+        high = seen[0] + 1  # read the last event again: it may have a second phase
         page = min(page * 4, _PAGE // 2)
 
 
 def _found(
     states: StateReader, slot: str, row: tuple[Any, ...], given: Given
 ) -> tuple[Any, bytes | None, int | None, str | None]:
-    """One slot at a place: its digest (None: missing), its value if it is in the row, its position among the slots, and
-    the note on them."""
+    """One slot in a state: its digest (None: missing), its value if the row has it, its position among the slots, and
+    the note on the state."""
     if row[2] != PACKED:
         return row[8], None, row[9], row[10]
     state = _unpacked(states, row, given)
@@ -178,7 +181,7 @@ def _unpacked(states: StateReader, row: tuple[Any, ...], given: Given) -> KeptSt
 
 
 def _strands(reading: ReadConnection, log: int, lane: tuple[str, ...], lanes: Collection[str]) -> dict[int, str]:
-    """The paths of the lanes wanted, by address. Those of a run, if none is named, are read at once."""
+    """The paths of the wanted lanes, by address. If no lane is named, all lanes of the run are read."""
     condition, *values = lane
     sql = "SELECT l.id, l.path FROM lane l WHERE l.id BETWEEN ? AND ?" + condition
     if lanes:
@@ -187,7 +190,7 @@ def _strands(reading: ReadConnection, log: int, lane: tuple[str, ...], lanes: Co
 
 
 def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
-    """The codec and data of some payloads, by digest; no data for large ones."""
+    """The codec and data of some payloads, by digest; the data is None for large payloads."""
     if not digests:
         return {}
     found = reading.rows(
@@ -200,7 +203,7 @@ def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, 
 
 
 def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The first of consecutive places with the same digest; in time, it is the latest."""
+    """The first of each series of places with the same digest. Places come newest first, so it is the latest."""
     last: Any = _NONE_YET
     for place in found:
         if place[3] != last:
@@ -209,7 +212,8 @@ def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _condition(unlike: tuple[str, str | None]) -> str:
-    """The condition on rows of a single slot; for rows of a whole state see ``_differs``."""
+    """The SQL condition for the wanted states that have a row for each slot; states in one row are checked by
+    ``_differs``."""
     there = "EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ?"
     if unlike[1] is None:
         return f" AND (s.n = {PACKED} OR {there}))"
@@ -217,7 +221,8 @@ def _condition(unlike: tuple[str, str | None]) -> str:
 
 
 def _differs(slots: dict[str, str], unlike: tuple[str, str | None] | None) -> bool:
-    """Whether a state is wanted: a slot exists (None), or its digest differs from a given one."""
+    """Whether a state is wanted: the slot exists (if the given digest is None), or its digest differs from the given
+    one."""
     if unlike is None:
         return True
     return unlike[0] in slots if unlike[1] is None else slots.get(unlike[0]) != unlike[1]
@@ -230,7 +235,7 @@ def _filled(
     given: Given,
     unlike: tuple[str, str | None] | None,
 ) -> Iterator[Snapshot]:
-    """The wanted snapshots of some places, with their slots, read by one statement."""
+    """The wanted snapshots of some places. Their slots are read by one query."""
     events = list(dict.fromkeys(row[0] for row in rows if row[2] != PACKED))
     slots = _slots(reading, events) if events else {}
     for row in rows:
@@ -248,7 +253,7 @@ def _filled(
 
 
 def _slots(reading: ReadConnection, events: list[int]) -> dict[tuple[int, str], list[Any]]:
-    """The slots of the states at some events that have a row each."""
+    """The slots, with a row each, of the states at some events."""
     found = reading.rows(
         "SELECT event, phase, name, digest, remark FROM slot "
         f"WHERE event IN ({', '.join('?' * len(events))}) AND n >= 0 ORDER BY event, phase, n",

@@ -1,7 +1,7 @@
-"""The rules for each row of a SQLite store: one description a table, from the row to its fault.
+"""The rules by which each row of a SQLite store is checked: for each table, a function that finds the faults of a row.
 
-A description reads the row and the few other rows that the row names. It never writes. The walk (``store.store_check``)
-catches errors that a damaged row may cause (a value of another type, text that is no JSON).
+The function reads the row and the few other rows that the row names, and never writes. The caller
+(``store.store_check``) catches errors that a damaged row may cause (a value of another type, text that is no JSON).
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class TableCheck(NamedTuple):
 
     Attributes:
         name: The table.
-        keys: The columns by which it is ordered, and which say to which log a row belongs.
-        columns: The others that are read.
-        faults: Returns the fault of a row (given its keys and columns).
-        place_of: Names the owner of an unreadable row: log, part, number, as in ``StoreFault``.
+        keys: The columns that order the rows, and from which the log of a row follows.
+        columns: The other columns that are read.
+        faults: Gives the faults of a row, which has the keys and columns.
+        place_of: Gives the log, the part and the number (as in ``StoreFault``) to which a row that cannot be read
+            belongs.
     """
 
     name: str
@@ -134,7 +135,7 @@ def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
             try:
                 own += len(unpack_ranges(data))
             except ValueError:
-                return  # reported for the piece
+                return  # the check of the piece reports it
     if own != events:
         yield StoreFault("log", str(log), f"has {own} events where {events} were written", log)
     elif highest is not None and highest & LOW > last:
@@ -182,7 +183,7 @@ def _whole(beside: Beside, address: int, column: str, text: str) -> str:
 
 
 def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, size: int) -> Iterator[StoreFault]:
-    """A payload that an event names, by its digest and by its row."""
+    """The faults of a payload that an event names, by its digest and by its row."""
     if not size:
         return
     address = bytes.fromhex(digest)
@@ -224,7 +225,7 @@ def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _is_going(beside: Beside, log: int) -> bool:
-    """Whether a run is forgotten, and its large parts are not yet removed."""
+    """Whether a run was removed, except for large parts that are still to be removed."""
     return beside.ask("SELECT 1 FROM meta WHERE name = ?", f"{MARK}{log}") is not None
 
 
@@ -261,7 +262,7 @@ def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _state(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
-    """The row of a whole state."""
+    """The faults of the row of a whole state."""
     log, event = row[0] >> SHIFT, row[0] & LOW
     try:
         kept = beside.states.unpack(row).kept
@@ -328,7 +329,7 @@ def _gap(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _words(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
-    """Text for the search: every plain word of it must be found by the index."""
+    """The faults of a text for the search: the index must find every plain word of it."""
     number, body = row
     log = number >> SHIFT if number > LOW else number
     words = sorted({each.lower() for each in _WORD.findall(plain(body))}) if beside.indexed else []
@@ -394,7 +395,7 @@ def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _mark(_: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
-    mark_of(*row)  # an unsound row raises
+    mark_of(*row)  # raises an error for an unsound row
     return iter(())
 
 
@@ -431,4 +432,4 @@ TABLES: tuple[TableCheck, ...] = (
     TableCheck("passage", ("log", "n"), "base, end", _passage, _in_log),
     TableCheck("mark", ("id",), "body, crc", _mark, _nowhere),
 )
-"""Every table, ordered so that a table comes before those that name its rows."""
+"""The check of each table, in an order in which a table comes before the tables that name its rows."""

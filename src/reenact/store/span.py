@@ -10,7 +10,7 @@ from reenact.store.schema import LOW, SHIFT
 
 
 class Owner(NamedTuple):
-    """Where a run's rows are: its own number, and that of its log."""
+    """The owner of rows: the number of a run, and the number of its log."""
 
     number: int
     log: int
@@ -25,8 +25,8 @@ class RunRows:
         owner: The owner of its rows.
         lane: The path of its lane in another run's log; empty for a run with a log of its own.
         first, end: Lowest and highest address of its log.
-        sql, values: A condition on the lane ``l`` of a row that holds for the run's own; empty where it has its own
-            log.
+        sql, values: A SQL condition on the lane ``l`` of a row that is true for the rows of this run, and its values.
+            Both are empty for a run with a log of its own.
     """
 
     run: str
@@ -38,7 +38,7 @@ class RunRows:
     values: tuple[str, ...]
 
     def between(self, after: int, before: int | None) -> tuple[int, int]:
-        """Addresses around the events between two numbers, both outside."""
+        """The addresses below and above the events between two numbers (both excluded)."""
         return self.first + max(after, -1), self.end + 1 if before is None else self.first + min(before, LOW)
 
     def holds(self, path: str) -> bool:
@@ -48,14 +48,15 @@ class RunRows:
 
 
 def span_of(run: Run, owner: Owner) -> RunRows:
-    """The rows of a run at the place of ``owner``."""
+    """The rows of a run that belong to ``owner``."""
     first = owner.log << SHIFT
     sql, values = _below(run.lane)
     return RunRows(run.id, owner, run.lane, first, first | LOW, sql, values)
 
 
 def _below(lane: str) -> tuple[str, tuple[str, ...]]:
-    """A condition on the path of a lane: this one or below it. Empty for a run with a log of its own."""
+    """A SQL condition on the path of a lane: the lane of a run, or a lane below it. Empty for a run with a log of its
+    own."""
     if not lane:
         return "", ()
     length = len(lane) + 1

@@ -1,8 +1,8 @@
-"""The search text of runs of older versions, which holds whole sentences, becomes words: each once, packed.
+"""Replaces the search text of runs of older versions, which holds whole sentences, by words: each once, packed.
 
-Forks read passages of such a text by number. So first the forks get a text of their own, the newest first. Then no log
-reads the passages of their parents, and those are reworded. At the end, forks leave the passages that their parents
-have to the parents again.
+Forks read passages of their parent's text by number. So first the forks get a text of their own, the newest fork first.
+Then no log reads the passages of the parents, whose text is replaced, too. At the end, forks leave the passages that
+their parents also have to the parents again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READERS = "SELECT DISTINCT log FROM passage WHERE base = ? ORDER BY log DESC"
 def as_said(connection: sqlite3.Connection) -> set[int]:
     """The numbers of the logs whose search text, or a part of it, holds whole sentences."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if "words_index" not in names:  # without an index all texts are kept unpacked
+    if "words_index" not in names:  # in a store without the index, all texts are unpacked
         return set()
     found = {
         place >> SHIFT if place > LOW else place
@@ -35,12 +35,12 @@ def as_said(connection: sqlite3.Connection) -> set[int]:
 
 
 def reword(connection: sqlite3.Connection, log: int) -> Iterator[int]:
-    """Give a log a text of its own with each word once, in a transaction. The logs that read its passages get theirs
-    first. Returns the numbers of the logs whose text is damaged and stays unchanged."""
+    """Give a log a text of its own with each word once, in a transaction. The logs that read its passages get a text of
+    their own first. Returns the numbers of the logs whose text is damaged and stays unchanged."""
     for (reader,) in connection.execute(_READERS, (log,)).fetchall():
         yield from reword(connection, reader)
     if connection.execute(_READERS, (log,)).fetchone() is not None:
-        return  # of a reader whose own text is damaged
+        return  # a reader, whose own text is damaged, still needs the passages
     try:
         text = text_of(connection, log)
     except StoreError:
@@ -55,8 +55,8 @@ def reword(connection: sqlite3.Connection, log: int) -> Iterator[int]:
 
 
 def share_words(connection: sqlite3.Connection, log: int) -> None:
-    """Leave the parts of a log's text that its bases have to the bases, in a transaction. Does nothing where that is
-    done."""
+    """Leave the parts of a log's text that its bases also have to the bases, in a transaction. If they are left
+    already, nothing is done."""
     if connection.execute("SELECT 1 FROM words WHERE id = ?", (log,)).fetchone() is None:
         return
     bases = Heir(connection, log).bases

@@ -1,7 +1,7 @@
 """Moves spliced bodies to another log, with a new text that has only the ranges that they need.
 
-The bodies are not assembled for this. The ranges of the old text that any body uses are copied, each once, and the
-bodies get the new positions.
+The bodies need not be put together for the move. Each range of the old text that any of the bodies uses is copied once,
+and the bodies get the new positions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _AT_ONCE = 64 << 10
 
 
 def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Give bodies to other logs. Bodies that cannot be read any more are reported as corrupt, as before.
+    """Give bodies to other logs. Bodies that could not be read before the move cannot be read after it.
 
     Args:
-        connection: In a transaction.
+        connection: A connection, in a transaction.
         rows: The number of each row, and of its new log.
     """
     spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
@@ -41,7 +41,7 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
                 put_text(connection, number, packing, spliced.text(text, start, size))
             found += [(splice._replace(text=number, change=moved.change(splice.change)).pack(), row)
                       for row, splice in own.items()]  # fmt: skip
-    # Only now, because other bodies are read through the old rows too.
+    # The rows change only now, because other bodies are read through the old rows.
     connection.executemany("UPDATE payload SET data = ? WHERE id = ?", found)
 
 
@@ -56,8 +56,8 @@ def _splices(connection: sqlite3.Connection, rows: Sequence[int]) -> Iterable[tu
 
 
 def _own(splices: dict[int, Splice], spliced: SplicedBodies) -> dict[int, Splice]:
-    """The splices with a whole list of pieces where the earlier version does not go along; without those that are
-    visibly damaged."""
+    """The splices to move. A splice whose earlier version is not moved gets a list of all its pieces. Splices that are
+    visibly damaged are left out."""
     found: dict[int, Splice] = {}
     end = 0
     for row, splice in splices.items():
@@ -74,7 +74,7 @@ def _own(splices: dict[int, Splice], spliced: SplicedBodies) -> dict[int, Splice
 
 
 class _MovedRanges:
-    """The ranges of a text that some pieces use, and their places one after the other in a new text.
+    """The ranges of a text that some pieces use, and the places of these ranges in a new text, one after the other.
 
     Args:
         pieces: The pieces.
@@ -94,13 +94,13 @@ class _MovedRanges:
             self._places.append(self._places[-1] + end - start)
 
     def pieces(self) -> Iterable[SplicePiece]:
-        """The ranges, in order, a long one in several."""
+        """The ranges in the old text, in order; a long range is divided."""
         for start, end in zip(self._starts, self._ends, strict=True):
             for at in range(start, end, _AT_ONCE):
                 yield SplicePiece(at, min(_AT_ONCE, end - at))
 
     def change(self, change: VersionChange) -> VersionChange:
-        """The same change in the other text."""
+        """The same change, with its places in the new text."""
         return change._replace(middle=tuple([SplicePiece(self._place(start), size) for start, size in change.middle]))
 
     def _place(self, start: int) -> int:

@@ -2,7 +2,8 @@
 
 A **text** holds the new parts of one log's bodies in the order in which they came. Its frames lie in ``frame``, by
 ``text << 32 | place``. The row of a body names its text, the row of the earlier version (or none), and the change from
-that version. It names no part of another text. So a text and all its bodies belong to one log and are removed together.
+that version. The row names no part of another text. So a text and all its bodies belong to one log and are removed
+together.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from reenact.store.frames import Portion, unpack
 from reenact.store.splices import EMPTY, SplicePiece, VersionChange, VersionShape, applied
 
 SPLICED = 2
-"""How the bytes of a payload's row are kept: as a change."""
+"""The codec of a payload's row that is stored as a change."""
 
 SHIFT = 32
 LOW = (1 << SHIFT) - 1
 
 _MORE = 0x80
 _TEXT_BYTES = 8 << 20
-"""Bytes of unpacked frames that a reader keeps."""
+"""The most bytes of unpacked frames that a reader caches."""
 _SHAPES = 64
 _NONE = b""
 
@@ -33,9 +34,9 @@ class Splice(NamedTuple):
     """The row of a body.
 
     Attributes:
-        text: Number of the text.
-        before: Row of the version before it; 0 for none.
-        change: From that one.
+        text: The number of the text.
+        before: The row of the version before; 0 if there is none.
+        change: The change from that version.
     """
 
     text: int
@@ -43,8 +44,8 @@ class Splice(NamedTuple):
     change: VersionChange
 
     def pack(self) -> bytes:
-        """As stored in the row: integers in groups of seven bits, low ones first. The beginning of a piece is counted
-        from the end of the piece before."""
+        """The data of the row: integers in groups of seven bits, the lowest group first. The beginning of a piece is
+        counted from the end of the piece before."""
         change = self.change
         numbers = [self.text, self.before, change.head, change.tail]
         at = 0
@@ -63,7 +64,7 @@ class Splice(NamedTuple):
 
 
 def unpack_splice(data: bytes) -> Splice:
-    """The splice from the bytes of ``Splice.pack``.
+    """The splice from the bytes that ``Splice.pack`` made.
 
     Raises:
         ValueError: The bytes are damaged.
@@ -90,10 +91,10 @@ def unpack_splice(data: bytes) -> Splice:
 
 
 class SplicedBodies:
-    """Puts bodies together again. Any thread may use it: its caches are never changed, only replaced.
+    """Puts spliced bodies together again. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
-        rows: Answers queries.
+        rows: Gives all rows of a query.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -109,12 +110,12 @@ class SplicedBodies:
             data: The data of its row.
 
         Raises:
-            ValueError: Something that it needs is damaged, or gone.
+            ValueError: The row, or a row or a text that it needs, is damaged or gone.
         """
         return b"".join(self.parts(data))
 
     def parts(self, data: bytes) -> Iterator[bytes]:
-        """The same piece by piece.
+        """The bytes of a body, piece by piece.
 
         Raises:
             ValueError: As ``body``.
@@ -143,7 +144,7 @@ class SplicedBodies:
         return bytes(found)
 
     def end(self, number: int) -> int:
-        """Bytes of a text."""
+        """The number of bytes of a text."""
         rows = self._rows(
             "SELECT (id & 4294967295) + size FROM frame WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (number << SHIFT, number << SHIFT | LOW),
@@ -151,7 +152,7 @@ class SplicedBodies:
         return int(rows[0][0]) if rows else 0
 
     def _next(self, number: int, place: int) -> int:
-        """Where the next frame begins."""
+        """The position at which the next frame of a text begins."""
         rows = self._rows(
             "SELECT first FROM frame WHERE id > ? AND id <= ? AND first = id & 4294967295 ORDER BY id LIMIT 1",
             (number << SHIFT | place, number << SHIFT | LOW),
@@ -159,7 +160,7 @@ class SplicedBodies:
         return int(rows[0][0]) if rows else LOW
 
     def _parts(self, number: int, start: int, size: int) -> Iterator[bytes]:
-        """Some of a text, by frames."""
+        """A part of a text, a frame at a time."""
         address, end = number << SHIFT | start, (number << SHIFT | start) + size
         frame, text = self._last
         while address < end:
@@ -202,7 +203,7 @@ class SplicedBodies:
             raise ValueError("text that is gone")
         frame = address >> SHIFT << SHIFT | rows[0][0]
         text = self._frames.get(frame, _NONE)
-        if address >= frame + len(text):  # the current frame has grown since
+        if address >= frame + len(text):  # the frame has grown since it was unpacked
             text = self._unpacked(frame)
             if address >= frame + len(text):
                 raise ValueError("text that is damaged")

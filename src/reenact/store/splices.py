@@ -1,9 +1,10 @@
-"""Successive versions of one document: each is stored as the kept parts of the version before, and pieces of one text
-that holds all new parts.
+"""Successive versions of one document. Each is stored as the parts that it shares with the version before, and as
+pieces of one text that holds all new parts.
 
-A version is never trusted to resemble the one before: both are compared in bytes, from both ends. The part between is
-looked for in the newest part of the text (a moved mark, keys in another order, an earlier history); new bytes are
-appended to the text. So a version costs one comparison and the storage of its new parts, and no part is stored twice.
+A version need not resemble the version before: their bytes are compared, from both ends. The bytes between are looked
+for at the end of the text (they may be a moved mark, keys in another order, an earlier history). Bytes that are not
+found are appended to the text. So a version costs one comparison and the storage of its new parts, and no part is
+stored twice.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from reenact.facts.alike import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 LEAST = 32
-"""The shortest common beginning or end with the version before that is worth a reference."""
+"""The least number of bytes at the beginning or end of a version that are stored as a reference to the version
+before."""
 
 FOUND = 96
-"""The shortest text that is worth a piece of its own. The frame around a message stays with its text, so that the
-message is found by its own beginning when it comes again."""
+"""The shortest text that is worth a piece of its own. The JSON around a message is too short, and stays with the
+message before, so that a message that comes again is found by its own beginning."""
 
 WINDOW = 2 << 20
 """The number of bytes at the end of the text in which new parts of a version are searched."""
 
 _KEY = 40
-"""Bytes by which text is found again, where a string, an object or a line begins."""
+"""The number of bytes, from the beginning of a string, an object or a line, by which text is found again."""
 _APART = 24
 """The least distance between two indexed places; it bounds the size of the index."""
 _BEGINNINGS = lazy_regex(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
@@ -39,19 +41,19 @@ Bytes = bytes | bytearray
 
 
 class SplicePiece(NamedTuple):
-    """Some bytes of the text."""
+    """A piece of the text: its position and its size."""
 
     start: int
     size: int
 
 
 class VersionChange(NamedTuple):
-    """How a version differs from the one before it.
+    """The difference between a version and the version before it.
 
     Attributes:
-        head: The number of bytes at its beginning that equal the version before.
-        tail: The same at its end.
-        middle: The part between.
+        head: The number of bytes that both versions share at their beginning.
+        tail: The number of bytes that both versions share at their end.
+        middle: The pieces of the text for the bytes between.
     """
 
     head: int
@@ -60,36 +62,37 @@ class VersionChange(NamedTuple):
 
 
 class VersionShape(NamedTuple):
-    """Where the bytes of a version lie: its pieces, and where in the version each of them ends."""
+    """The places of a version's bytes: its pieces of the text, and the position in the version at which each piece
+    ends."""
 
     pieces: Sequence[SplicePiece]
     ends: Sequence[int]
 
     @property
     def size(self) -> int:
-        """Bytes of the version."""
+        """The number of bytes of the version."""
         return self.ends[-1] if self.ends else 0
 
 
 class SpliceVersion(NamedTuple):
-    """One version: its bytes, and where they lie."""
+    """One version: its bytes, and their places in the text."""
 
     body: bytes
     shape: VersionShape
 
 
 EMPTY = SpliceVersion(b"", VersionShape((), ()))
-"""The version before the first."""
+"""The empty version before the first one."""
 
 
 class Recent:
-    """The newest of a text, and where its strings, objects and lines begin. Of JSON with the
-    shortest strings it takes some 40 MiB, of messages a tenth of that above the text.
+    """The newest part of a text, with an index of its strings, objects and lines. For JSON with the shortest strings it
+    takes some 40 MiB; for messages, the size of the text and a tenth of that.
 
-    Where they begin is worked out when something is looked for: nothing is, behind the last version of a log.
+    The index is made at the next search, because no search follows the last version of a log.
 
     Attributes:
-        end: Bytes of the whole text.
+        end: The number of bytes of the whole text.
     """
 
     __slots__ = ("_origin", "_places", "_text", "_unplaced", "end")
@@ -119,7 +122,7 @@ class Recent:
             for where in _beginnings(new, 0, len(new)):
                 if where - last >= _APART and where + _KEY <= len(new):
                     self._places[new[where : where + _KEY]] = at + where
-                    last = where or last  # new text may begin anywhere: a later look begins at the next place
+                    last = where or last  # place 0 may be no beginning: the next one is indexed, too
         self._unplaced.clear()
 
     def _forget(self) -> None:
@@ -128,13 +131,14 @@ class Recent:
         self._places = {key: at for key, at in self._places.items() if at >= self._origin}
 
     def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, SplicePiece]]:
-        """The parts of a body that the text already has: their places in the body and in the text; in order."""
+        """The parts of a body that the text already has, in order: the position of each in the body, and its piece of
+        the text."""
         self._place()
         if not self._places:
             return
         free = start
-        # A part that begins a little earlier is found by that beginning, although the version before has the beginning
-        # too.
+        # The search starts a little before ``start``: a part may begin there, with bytes that the version before also
+        # has, and it is found only by its beginning.
         for where in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
             if where + _KEY <= free or where + _KEY > end:
                 continue
@@ -143,7 +147,7 @@ class Recent:
                 continue
             at = there - self._origin
             last = where + common_head(body, self._text, where, at, end - where)
-            first = max(free, where)  # the match goes on where the match before it ended
+            first = max(free, where)  # but not before the end of the last match
             if first == where:
                 first -= common_tail(body, self._text, where, at, where - free)
             if last - first >= FOUND:
@@ -154,12 +158,12 @@ class Recent:
 def split(
     body: bytes, earlier: SpliceVersion, recent: Recent, append: Callable[[bytes], SplicePiece]
 ) -> tuple[VersionChange, SpliceVersion]:
-    """Split a version.
+    """Split a version into its change from the version before, and the version with its places.
 
     Args:
         body: Its bytes.
-        earlier: The one before it.
-        recent: The newest of the text.
+        earlier: The version before it.
+        recent: The newest part of the text.
         append: Appends new bytes to the text, and returns their position.
     """
     head = common_head(body, earlier.body)
@@ -182,8 +186,8 @@ def split(
 
 
 def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
-    """The places of a version's bytes, from those of the version before. Only the parts around the change are computed;
-    the rest is copied."""
+    """The places of a version's bytes, made from those of the version before. Only the parts around the change are
+    computed; the rest is copied."""
     pieces, ends = earlier
     first = bisect_right(ends, change.head)
     begun = ends[first - 1] if first else 0
@@ -196,7 +200,7 @@ def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
         cut = rest - (ends[last - 1] if last else 0)
         new.append(SplicePiece(pieces[last].start + cut, pieces[last].size - cut))
         last += 1
-    if first:  # its neighbours may go on in the text
+    if first:  # the neighbours may be continued in the text
         first -= 1
         new.insert(0, pieces[first])
     if last < len(pieces):
@@ -211,7 +215,7 @@ def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
 
 
 def joined(pieces: Iterable[SplicePiece]) -> list[SplicePiece]:
-    """The pieces with neighbours in the text joined, and without empty ones."""
+    """The pieces without empty ones; pieces that follow each other in the text are joined."""
     found: list[SplicePiece] = []
     for piece in pieces:
         if found and sum(found[-1]) == piece.start:

@@ -1,7 +1,7 @@
 """Bodies stored as changes: finds the earlier body that a body continues, and the rows to write.
 
-A body continues the body of its channel that shares the longest beginning with it. That body is found by comparison. So
-parallel conversations under one name do not disturb each other.
+A body continues the earlier body of its channel with which it shares the longest beginning. This earlier body is found
+by comparison, so that parallel conversations under one name do not disturb each other.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from reenact.store.versions import bring_up
 BODIES = 256
 BODIES_BYTES = 32 << 20
 SIDE_BY_SIDE = 16
-"""The last bodies that a log keeps in memory to compare with: how many, their bytes, and how many of one channel."""
+"""The limits for the last bodies that a log keeps in memory to compare with: their number, their bytes, and their
+number in one channel."""
 
 _PENDING = 256 << 10
-"""Bytes of text that wait for the end of a transaction."""
+"""The most bytes of text that wait in memory for the end of a transaction."""
 _A_PIECE = 5
-"""Bytes that a piece takes in a row, about."""
+"""The number of bytes that a piece takes in a row, about."""
 _FEW = 32
-"""The size up to which a list of pieces is always stored: a body with a list needs no other row."""
+"""The size, in bytes, up to which a list of all pieces is stored in place of a change: a body with a list needs no
+other row."""
 _LONGEST = 32
-"""Changes after each other from which on all pieces are listed, where that takes no more than twice their bytes."""
+"""The number of changes in a chain from which a list of all pieces is stored, if it takes no more than twice the bytes
+of the chain."""
 
 
 class _Last:
@@ -35,10 +38,10 @@ class _Last:
 
     Attributes:
         channel: The channel.
-        row: Its row.
-        version: The version.
-        changes: The number of further rows that must be read for it.
-        spent: Bytes that they take.
+        row: The number of its row.
+        version: The version itself.
+        changes: The number of other rows that must be read for it.
+        spent: The number of bytes of those rows.
     """
 
     __slots__ = ("changes", "channel", "row", "spent", "version")
@@ -52,9 +55,9 @@ class _Last:
 
 
 class BodySplicer:
-    """The bodies of one log that are kept as changes of each other.
+    """Stores bodies of one log as changes of each other.
 
-    Its memory agrees with the file: after a failed transaction it begins a new text.
+    After a failed transaction a new text is begun, so that the memory agrees with the file.
 
     Args:
         owner: Number of the log.
@@ -65,7 +68,7 @@ class BodySplicer:
         self.restart()
 
     def restart(self) -> None:
-        """Forget everything: later bodies go to a new text."""
+        """Forget all earlier bodies and begin a new text."""
         self._text = 0
         self._recent = Recent()
         self._packing = StreamPacker()
@@ -75,13 +78,13 @@ class BodySplicer:
         self._held = 0
 
     def insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
-        """Write the row of a body, and return its number. ``finish`` is to follow in the same transaction.
+        """Write the row of a body, and return its number. ``finish`` must follow in the same transaction.
 
         Args:
-            connection: In a transaction.
+            connection: A connection, in a transaction.
             digest: Its keyed digest.
-            body: Itself.
-            channel: What it is a version of.
+            body: The body.
+            channel: The channel of the body.
         """
         data, last, nearest = self._spliced(connection, body, channel)
         cursor = connection.execute(
@@ -94,13 +97,14 @@ class BodySplicer:
         return cursor.lastrowid
 
     def replace(self, connection: sqlite3.Connection, row: int, body: bytes, channel: str) -> None:
-        """Have a row that holds all of a body hold what is new in it. ``finish`` is to follow in the same transaction.
+        """Rewrite the row of a whole body, so that it has only the new parts of the body. ``finish`` must follow in the
+        same transaction.
 
         Args:
-            connection: In a transaction.
-            row: Its number, above those that came before.
+            connection: A connection, in a transaction.
+            row: The number of the row, which must be larger than those of earlier calls.
             body: The body.
-            channel: What it is a version of.
+            channel: The channel of the body.
         """
         data, last, nearest = self._spliced(connection, body, channel)
         connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (SPLICED, data, row))
@@ -108,7 +112,7 @@ class BodySplicer:
         self._remember(last, nearest)
 
     def finish(self, connection: sqlite3.Connection) -> None:
-        """Write the text that is new."""
+        """Write the new text that waits in memory."""
         if not self._pending:
             return
         text = b"".join(self._pending)
@@ -117,7 +121,7 @@ class BodySplicer:
         put_text(connection, self._text, self._packing, text)
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """Seal the text, because no more is expected. A later body is still appended."""
+        """Seal the last frame of the text, because no more bodies are expected. A later body can still be appended."""
         self.finish(connection)
         put_portions(connection, self._text, self._packing.seal())
 
@@ -145,7 +149,7 @@ class BodySplicer:
         return data, _Last(channel, 0, version, changes, spent), nearest if continues else None
 
     def _nearest(self, body: bytes, channel: str) -> _Last | None:
-        """The last version that a body goes on from, as it seems."""
+        """Of the last versions of a channel, the one that a body most likely continues."""
         beside = [each for each in self._lasts if each.channel == channel]
         _, number = nearest(body, [each.version.body for each in beside])
         return beside[number] if number >= 0 else None
@@ -186,7 +190,7 @@ def put_portions(connection: sqlite3.Connection, number: int, portions: Iterable
 
 
 def new_text(connection: sqlite3.Connection, owner: int) -> int:
-    """Begin a text of a log; gives its number."""
+    """Begin a text of a log. Returns the number of the text."""
     bring_up(connection)
     cursor = connection.execute("INSERT INTO text(owner) VALUES (?)", (owner,))
     assert cursor.lastrowid is not None

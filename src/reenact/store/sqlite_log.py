@@ -1,8 +1,7 @@
-"""The write side of one run in a SQLite store: a batch of records becomes the rows of one transaction.
+"""Writes one run to a SQLite store: a batch of records becomes the rows of one transaction.
 
-A batch works on copies of the memory that it changes, and the copies count only after the commit, so that after a
-failure the next batch continues from the real content of the file. A call that a batch both issues and settles is
-written once.
+A batch changes copies of the state in memory, which replace the state only after the commit. So after a failure, the
+next batch continues from the real content of the file. A call that a batch both issues and settles is written once.
 """
 
 from __future__ import annotations
@@ -62,22 +61,22 @@ NOTE_INLINE = 512
 """The longest evidence that is stored in its own row, in characters; longer evidence is a payload."""
 
 _AT_ONCE = 512
-"""The number of records of a run from elsewhere that are written together."""
+"""The number of records that are written together if a run was recorded elsewhere."""
 
 _MENTIONED_FROM = 1 << 30
-"""Numbers of paths that the order mentions and no lane bears."""
+"""The first number for paths of lanes that only the order names."""
 
 
 class SqliteLog:
-    """Appends one run to a store.
+    """Appends the records of one run to a store.
 
     Args:
-        run: The run, as it begins; its row is written here.
+        run: The run at its beginning; its row is written at once.
         writing: The store's writing connection.
         hasher: The store's hash.
-        lock: The sign of life, held until ``close``.
-        parent_of: Gives the number of the ended log from which the run goes on: equal rows are left to it. Called in
-            the transaction in which the run begins, so that the parent cannot be deleted in between.
+        lock: The lock that shows that the run is being recorded, held until ``close``.
+        parent_of: Gives the number of the ended log that the run continues, to which equal rows are left. Called in the
+            transaction in which the run begins, so that the parent cannot be deleted in between.
 
     Raises:
         StoreError: The run cannot be written, or exists already.
@@ -108,14 +107,14 @@ class SqliteLog:
         self._state.serial = serial
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
-        """See ``abc.store.Log``. A long write-ahead log is checkpointed afterwards, unless the batch is durable,
-        because those have waiters."""
+        """See ``abc.store.Log``. A long write-ahead log is checkpointed afterwards, but not after a durable batch,
+        because a caller waits for the end of that."""
         if self._lock is None:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
         for record in records:
             if type(record) is RunClosed and record.run.id == self._state.run_id:
                 self._ended = record.run.status
-        if self._lock.is_lost():  # SQLite would wait for its locks, and write to the files with its old descriptors
+        if self._lock.is_lost():  # else SQLite would wait for locks, and write to wrong files
             lose(self._writing.path)
             raise lost()
         batch = _Batch(self._state)
@@ -127,7 +126,7 @@ class SqliteLog:
             raise _unstorable(error) from error
         except BaseException as error:
             batch.roll_back()
-            if isinstance(error, StoreError) and self._lock.is_lost():  # lost since: SQLite blames the disk for it
+            if isinstance(error, StoreError) and self._lock.is_lost():  # SQLite blames the disk
                 lose(self._writing.path)
                 raise lost() from error
             raise
@@ -137,7 +136,8 @@ class SqliteLog:
             self._writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
     def close(self) -> None:
-        """See ``abc.store.Log``. Again: nothing. If the end could not be written, the lock file states it."""
+        """See ``abc.store.Log``. A second call does nothing. If the end of the run could not be written, the name of
+        the lock file states the end."""
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release(self._ended)
@@ -146,7 +146,7 @@ class SqliteLog:
 
 
 def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Record], hasher: KeyedHash) -> None:
-    """Write a run that was recorded elsewhere, with all of its log. Some records are in memory at a time, never all.
+    """Write a run that was recorded elsewhere, with all of its log. Only some records are in memory at a time.
 
     Args:
         connection: In a transaction, which is the caller's to end.
@@ -155,7 +155,7 @@ def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Reco
         hasher: The store's hash.
 
     Raises:
-        StoreError: There is a run of that id, or a record cannot be stored.
+        StoreError: There is already a run with this id, or a record cannot be stored.
     """
     number = insert_run(connection, run)
     connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
@@ -175,7 +175,7 @@ def _unstorable(error: Exception) -> StoreError:
 
 
 class _State:
-    """The memory of a log between its batches."""
+    """The state of a log in memory, between its batches."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class _State:
         self.result = ""
         self.paths: dict[str, int] = {}
         self.shapes: dict[tuple[str, ...], int] = {}
-        self.steps: dict[int, str] = {}  # the channels of open calls
+        self.steps: dict[int, str] = {}  # the channels of open steps
         self.named: set[int] = set()
         self.mentioned = 0
         self.streams: dict[int, OpenStream] = {}
@@ -215,7 +215,7 @@ class _State:
 
 
 class _Batch:
-    """One transaction's worth of records."""
+    """The records of one transaction."""
 
     def __init__(self, state: _State) -> None:
         self._state = state
@@ -273,7 +273,8 @@ class _Batch:
         finish(connection)
 
     def _take_back(self, records: Sequence[Record]) -> None:
-        """Take back the shared rows to which the records add; once written, they are compared with the bases again."""
+        """Take back the shared rows to which the records add. Once the records are written, the rows are compared with
+        the bases again."""
         self._heir = Heir(self._connection, self._state.log)
         self._state.payloads.bases = self._heir.bases
         self._touched = {number for each in records if (number := getattr(each, "event", None)) is not None}
@@ -283,7 +284,7 @@ class _Batch:
         self._heir.take_lanes_back({each.lane for each in records if isinstance(each, (CallIssued, AmbientRead))})
 
     def commit(self) -> None:
-        """The transaction is in the file."""
+        """Called when the transaction is committed."""
         state = self._state
         state.noticing.kept()
         state.payloads.commit()
@@ -297,7 +298,7 @@ class _Batch:
         state.last = max(state.last, self._events.last)
 
     def roll_back(self) -> None:
-        """The transaction is not in the file."""
+        """Called when the transaction has failed."""
         self._state.payloads.roll_back()
         self._events.roll_back()
 
@@ -420,8 +421,7 @@ class _Batch:
             )
 
     def _number_of(self, path: str) -> int:
-        """The number of a lane. A path that the order names before, or without, its opening gets a number of its
-        own."""
+        """The number of a lane. A path that the order names, but whose lane has not been opened, gets a new number."""
         number = self._paths.get(path)
         if number is None:
             number = self._state.paths.get(path)

@@ -1,4 +1,4 @@
-"""The read side of one run in a SQLite store: each query goes to the reader of the rows concerned."""
+"""Reads one run in a SQLite store: each question goes to the reader of the rows concerned."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ else:
 
 
 class SqliteRecording:
-    """One run, for reading. Any thread may use it. Each method is cheap until its result is iterated.
+    """Reads one run. Any thread may use it. Each method is cheap until its result is iterated.
 
     Args:
         run: The run.
         owner: The owner of its rows.
         reading: The store's reading connection.
         hasher: The store's hash.
-        beside: The same run's rows in another log, with a shared cache.
+        beside: The reader of the same run's rows in another log, whose cache is shared.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SqliteRecording:
         self._span = span_of(run, owner)
         self._beside = beside
 
-    # Readers of rows are made on first use: a list of runs needs none, and need not load them.
+    # Readers of rows are made on first use: a list of runs needs none of them, and need not load their modules.
 
     @cached_property
     def _recurring(self) -> RecurringFacts:
@@ -108,11 +108,11 @@ class SqliteRecording:
         return self._run
 
     def beside(self, log: int) -> SqliteRecording:
-        """The rows of another log as this run's, with a shared cache."""
+        """A reader of rows of this run in another log, with a shared cache."""
         return SqliteRecording(self._run, Owner(self._span.owner.number, log), self._reading, self._hasher, self)
 
     def attributes_by(self, fetch: Callable[[int], dict[str, Json]]) -> None:
-        """Events ask ``fetch`` for their evidence, by address."""
+        """Let events get their evidence by ``fetch``, which takes the address of an event."""
         self._events.notes_by = fetch
 
     # --- events ------------------------------------------------------------------------------------------------
@@ -135,14 +135,14 @@ class SqliteRecording:
         skip: int = 0,
         backwards: bool = False,
     ) -> Iterator[Event]:
-        """See ``abc.store.Recording``. Two index look-ups a page."""
+        """See ``abc.store.Recording``. Each page costs two index look-ups."""
         return self._events.events(lane, after, before, kinds, name, limit, skip, backwards=backwards)
 
     @guarded
     def numbers(
         self, *, lane: str | None = None, kinds: Iterable[str] = (), name: str | None = None, noted: str = ""
     ) -> list[int]:
-        """Numbers of events, in order: no event is read. About 0.2 µs each.
+        """The numbers of events, in order. No event is read, so each number costs about 0.2 µs.
 
         Args:
             lane, kinds, name: As for ``events``.
@@ -157,12 +157,12 @@ class SqliteRecording:
 
     @guarded
     def totals(self) -> Totals:
-        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
+        """The totals (events, models, tools and tokens) of a run whose end was not written."""
         return self._events.totals()
 
     @guarded
     def last(self) -> int | None:
-        """Number of the last event; None where there is none."""
+        """The number of the last event; None where the run has no event."""
         return self._events.last()
 
     # --- bytes -------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class SqliteRecording:
 
     @guarded_each
     def lanes(self, after: int = -1) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``; those after one number."""
+        """See ``abc.store.Recording``; only the lanes after a number."""
         return self._lanes.lanes(after)
 
     @guarded
@@ -209,7 +209,7 @@ class SqliteRecording:
 
     @guarded_each
     def reads(self, lane: int = 0, position: int = 0) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``; from one position of a lane on."""
+        """See ``abc.store.Recording``; the reads begin at a position of a lane."""
         return self._ambient.reads(lane, position)
 
     # --- the rest ----------------------------------------------------------------------------------------------
@@ -248,25 +248,26 @@ class SqliteRecording:
         unlike: tuple[str, str | None] | None = None,
         backwards: bool = False,
     ) -> Iterator[Snapshot]:
-        """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
+        """See ``abc.store.Recording``. Only the rows of slots are read, and the lane of each step."""
         return self._states.snapshots(lanes, after, before, unlike, backwards=backwards)
 
     @guarded_each
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[SlotVersion]:
-        """See ``abc.store.Recording``. About 7 µs a version."""
+        """See ``abc.store.Recording``. Each version takes about 7 µs."""
         return map(self.version, distinct(self.places(slot, lanes, before, unended)))
 
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """One slot at each place, newest first, changed or not, for ``version``; arguments as for ``versions``."""
+        """One slot in each state, newest first, even where it did not change. Each item is an argument for ``version``.
+        The arguments are those of ``versions``."""
         return self._states.places(slot, lanes, before, unended)
 
     @guarded
     def version(self, place: tuple[Any, ...]) -> SlotVersion:
-        """One of the places, with its bytes."""
+        """The version of the slot at one of the ``places``, with its bytes."""
         return self._states.version(place)
 
     @guarded

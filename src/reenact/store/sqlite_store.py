@@ -1,7 +1,6 @@
-"""A store in one SQLite file: its runs, references to them, amending and forgetting them.
+"""A store in one SQLite file: finds, records, amends and removes runs.
 
-The file is made when the first run begins. Reading and writing use connections of their own; both are opened when
-they are first needed.
+The file is made when the first run begins. Reads and writes have a connection each, which is opened on first use.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ else:
 
 
 class SqliteStore(Views):
-    """Runs in one SQLite file.
+    """A store of runs in one SQLite file.
 
     Args:
         path: The file; it and its directory are made, readable by the owner only, when the first run begins.
@@ -87,7 +86,7 @@ class SqliteStore(Views):
         own_directory: Whether the file's directory is the store's own: then it is closed to others and kept out of
             version control.
         entropy: The source of a new store's secret.
-        clock: Gives the time at which a run came here from elsewhere.
+        clock: Gives the time, for runs that come from elsewhere.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class SqliteStore(Views):
             raise
 
     def _parent_of(self, run: Run, connection: sqlite3.Connection) -> int | None:
-        """Number of the log that a run goes on from; None where it does not, or where the parent is still being
+        """The number of the log that a run continues; None where it continues none, or where its parent is still being
         written."""
         if run.parent is None or run.relation not in row_sharing.GOES_ON:
             return None
@@ -176,7 +175,7 @@ class SqliteStore(Views):
         return int(row[0])
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """See ``abc.store.Store``. One transaction, which also survives a power loss."""
+        """See ``abc.store.Store``. The runs are written in one transaction, which also survives a power loss."""
         writing, hasher = self._file.write()
         with writing.transaction(durable=True) as connection:
             for run, records in logs:
@@ -186,8 +185,8 @@ class SqliteStore(Views):
         writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
-        """See ``abc.store.Store``. Works for a run that is being recorded too, because people's changes are stored
-        separately."""
+        """See ``abc.store.Store``. A run that is being recorded can be amended, too, because people's changes are
+        stored separately."""
         found = self.open(run).run
         with self._file.write()[0].transaction() as connection:
             number = row_number(connection, found.id)
@@ -247,7 +246,7 @@ class SqliteStore(Views):
         """See ``abc.store.Store``.
 
         Raises:
-            UsageError: The run lies in another run's log.
+            UsageError: The run was recorded inside another run.
             StoreBusy: The run is being recorded.
         """
         found = self.open(run).run
@@ -273,8 +272,8 @@ class SqliteStore(Views):
             pass
 
     def discard(self, run_id: str) -> bool:
-        """See ``abc.store.Store``. One transaction removes it, and its large parts are deleted in steps. The file keeps
-        its size, and later runs fill the free space."""
+        """See ``abc.store.Store``. One transaction removes the run; its large parts are deleted in steps afterwards.
+        The file keeps its size, and later runs fill the free space."""
         writing, _ = self._file.write()
         with writing.transaction() as connection:
             log = row_number(connection, run_id)
@@ -287,7 +286,8 @@ class SqliteStore(Views):
         return bool(logs)
 
     def thin(self, run_id: str, why: str) -> bool:
-        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill the free space."""
+        """See ``abc.store.Store``. One transaction thins the run. The file keeps its size, and later runs fill the free
+        space."""
         writing, _ = self._file.write()
         with writing.transaction() as connection:
             log = row_number(connection, run_id)
@@ -297,49 +297,49 @@ class SqliteStore(Views):
         return self.payload(Payload(digest.hex(), 0))
 
     def usage(self) -> Usage:
-        """The bytes of runs in the file, and their model calls, for many runs at once."""
+        """Reads the bytes of runs in the file, and their model calls, for many runs at once."""
         return Usage(self._file.read()[0], self.payload)
 
     def features(self) -> FeatureRows:
-        """The features of its runs, for many at once."""
+        """Reads and writes the features of runs, for many runs at once."""
         return FeatureRows(self._file.read()[0], lambda: self._file.write()[0])
 
     # --- expired runs --------------------------------------------------------------------------------------------
 
     def housekeeping(self) -> Housekeeping:
-        """The expired runs; nothing is written."""
+        """Finds and removes expired runs. The call itself writes nothing."""
         return Housekeeping(self, self._file.read()[0], lambda run_id: is_live(self._file.sign(run_id)))
 
     def expire(self, going: ExpiredRun, now_us: int) -> bool:
         """Remove an expired run, if it has not changed since it was found. Returns whether it was removed. One
-        transaction."""
+        transaction does all of this."""
         gone = self.housekeeping().remove(self._file.write()[0], going, now_us)
         for name in going.rows if gone else ():
             forget_mark(self._file.sign(name))
         return gone
 
     def give_back(self, *, rewrite: bool = True) -> Iterator[int]:
-        """Give free pages of the file back to the file system, some at a time; yields how many are left. See
+        """Give free pages of the file back to the file system, some at a time; yields how many free pages are left. See
         ``Housekeeping.give_back``."""
         return self.housekeeping().give_back(self._file.write()[0], rewrite=rewrite)
 
     def writing(self) -> WriteConnection:
-        """The writing connection, for ``housekeeping``."""
+        """The writing connection, which the methods of ``housekeeping`` take."""
         return self._file.write()[0]
 
     def migration(self) -> Migration:
-        """The parts in an older format, to be looked at, and rewritten in today's."""
+        """Finds the parts of the store in an older format, and rewrites them in today's format."""
         reading, hasher = self._file.read()
         return Migration(self.path, reading, hasher, lambda run_id: is_live(self._file.sign(run_id)))
 
     def alone(self, doing: str = "gc") -> LiveLock | None:
-        """A lock that one process at a time holds, for removal in the background or for another named task; None where
-        another process has it."""
+        """A lock for a task that one process at a time may do, such as the removal in the background. None if another
+        process holds it."""
         try:
             return LiveLock(self._file.sign(doing))
         except OSError:
             return None
 
     def close(self) -> None:
-        """See ``abc.store.Store``. Again: nothing."""
+        """See ``abc.store.Store``. A second call does nothing."""
         self._file.close()

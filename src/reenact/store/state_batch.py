@@ -1,4 +1,4 @@
-"""States of steps as one transaction writes them: packed into one row, or with a row for each slot in older stores."""
+"""The states of steps that one transaction writes: each in one row or, in older stores, with a row for each slot."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from reenact.store.slot_rows import (
 
 
 class StateBatch:
-    """The states of one transaction of a log.
+    """Writes the states of one transaction of a log.
 
     Args:
-        connection: In the transaction.
+        connection: A connection, in a transaction.
         origin: The address of the log's first event.
         payloads: Stores long values.
         hasher: The store's hash.
-        known: Names of slots that a row of ``shape`` holds, with the row's number.
+        known: The number of each row of ``shape``, by the names of slots in it.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class StateBatch:
         self._reader: StateReader | None = None
 
     def write(self, record: CheckpointTaken, *, packs: bool) -> None:
-        """Write one; ``packs``: whether to write one row for the whole state."""
+        """Write a state, as one row if ``packs`` is set, else with a row for each slot."""
         address = self._origin | record.event
         make_room(self._connection, address, record.phase)
         if packs:
@@ -67,7 +67,7 @@ class StateBatch:
         self._connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _packed(self, address: int, record: CheckpointTaken) -> StateRow:
-        """A state in one row."""
+        """The row of a whole state."""
         kept = []
         for name, body in record.slots.items():
             if is_short(body):
@@ -83,7 +83,7 @@ class StateBatch:
         return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note, given)
 
     def _shape_of(self, names: tuple[str, ...]) -> str:
-        """The number of the row with the names of a state's slots; empty if the log has too many of them."""
+        """The number of the row with the names of a state's slots; empty if the log has too many of these rows."""
         number = self._known.get(names, self._shapes.get(names))
         if number is None:
             number = len(self._known) + len(self._shapes)
@@ -96,5 +96,5 @@ class StateBatch:
         return str(number)
 
     def commit(self) -> None:
-        """The transaction is in the file."""
+        """Called when the transaction is committed."""
         self._known.update(self._shapes)

@@ -1,4 +1,5 @@
-"""The states of one run's steps in a SQLite store: at one event, at each event, and over time."""
+"""The states of one run's steps in a SQLite store: the state at an event, the states at all events, and the versions of
+a slot."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ from reenact.store.span import RunRows
 
 
 class States:
-    """The kept state of one run.
+    """Reads the states of one run.
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
-        bodies: Its payloads.
+        span: The rows of the run.
+        bodies: The payloads of the run.
         hasher: The store's hash.
     """
 
@@ -73,8 +74,8 @@ class States:
         return found
 
     def digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording.checkpoint_digests``. Two look-ups by key; a third if notes say which lists are
-        proven."""
+        """See ``abc.store.Recording.checkpoint_digests``. This costs two look-ups by key, and a third one for a state
+        with growing lists."""
         address = self._span.first | event
         rows = self._reading.rows(
             f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? ORDER BY n", (address, phase)
@@ -95,7 +96,7 @@ class States:
         """The state in a row.
 
         Raises:
-            StoreError: It is damaged.
+            StoreError: The row is damaged.
         """
         try:
             return self._rows.unpack(row)
@@ -103,7 +104,7 @@ class States:
             raise damaged(f"the state of event {row[0] & LOW}") from None
 
     def _long(self, digests: Collection[bytes], event: int) -> dict[bytes, bytes]:
-        """The values that lie in payloads."""
+        """The values that are stored as payloads."""
         found = {}
         for digest in digests:
             body = self._bodies.contents.find(digest, run=self._span.run, event=event)
@@ -120,7 +121,8 @@ class States:
         return mark_in(rows[0][0]) if rows else ""
 
     def _proofs(self, address: int) -> dict[str, Any]:
-        """How far each growing list of the log that an event is in is proven; so, too, of a run inside another."""
+        """The notes on how far each growing list is proven, from the log at an address. Runs in that log share these
+        notes."""
         owner = -(address >> SHIFT)
         rows = self._reading.rows(
             "SELECT name, value, crc FROM note WHERE owner = ? AND name >= ? AND name < ? AND value IS NOT NULL",
@@ -137,7 +139,7 @@ class States:
         *,
         backwards: bool,
     ) -> Iterator[Snapshot]:
-        """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
+        """See ``abc.store.Recording``. Only the rows of slots are read, and the lane of each step."""
         span = self._span
         around = span.between(after, before)
         here = (span.sql, *span.values)
@@ -152,14 +154,14 @@ class States:
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """One slot at each place, newest first, even where it did not change. For ``version``; arguments as for
-        ``versions`` of ``abc.store.Recording``."""
+        """One slot in each state, newest first, even where it did not change. Each item is an argument for ``version``.
+        The arguments are those of ``versions`` of ``abc.store.Recording``."""
         span = self._span
         ends = tuple(span.first | number for number in unended)
         return places(self._reading, self._rows, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)
 
     def version(self, place: tuple[Any, ...]) -> SlotVersion:
-        """One of the places, with its bytes."""
+        """The version of the slot at one of the ``places``, with its bytes."""
         address, phase, lane, digest, codec, data, n, remark = place
         event = address & LOW
         if digest and mark_in(remark) and n in unproven(remark, self._proofs(address)):
@@ -168,7 +170,7 @@ class States:
             body = b""
         elif codec is None:
             raise missing(digest.hex(), self._span.run, event)
-        elif data is None:  # too large to be fetched with many others
+        elif data is None:  # too large to be fetched together with others
             body = self._bodies.body(Payload(digest.hex(), 0))
         else:
             body = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)

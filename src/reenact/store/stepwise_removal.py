@@ -1,9 +1,9 @@
 """The large parts of a removed run are deleted in steps, each in a transaction of its own, so that other writers never
 wait long.
 
-The transaction that forgets a run removes all rows by which it is read, and hands over rows that other runs read. Left
-are payloads that nothing names, texts and parts of streams, under a mark in ``meta``. After a kill the next removal
-goes on.
+The transaction that forgets a run removes all rows by which the run is read, and hands over rows that other runs read.
+It leaves payloads that no row names, texts and parts of streams, and sets a mark in ``meta``. After a kill the next
+removal continues.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ STEP_BYTES = 4 << 20
 """About how many bytes are removed in one transaction; a larger row is removed alone."""
 
 MARK = "removing:"
-"""The beginning of a mark's key in ``meta``; the log's number follows."""
+"""The beginning of the key of a mark in ``meta``; the number of the log follows."""
 
 _ROWS = 2_000
-"""Most rows that are removed in one transaction."""
+"""The most rows that are removed in one transaction."""
 
 
 def release_rest(connection: sqlite3.Connection, log: int) -> None:
-    """Remove the payloads, texts and streams of a forgotten log, or mark them where they are large, in the transaction
-    that forgets it."""
-    connection.execute("DELETE FROM payload WHERE owner = ? AND codec = ?", (log, SPLICED))  # their texts are large
+    """Remove the payloads, texts and streams of a log, in the transaction that forgets the log. If they are large, only
+    a part is removed, and the log stays marked."""
+    connection.execute("DELETE FROM payload WHERE owner = ? AND codec = ?", (log, SPLICED))  # small rows of large texts
     connection.execute("INSERT OR REPLACE INTO meta(name, value) VALUES (?, 0)", (f"{MARK}{log}",))
     _step(connection, log)
 
 
 def is_forgotten(connection: sqlite3.Connection, log: int) -> bool:
-    """Whether a log was forgotten. A payload of it may still exist, and goes unless it gets another owner."""
+    """Whether a log was forgotten. Payloads of such a log may still exist, and will be removed unless they get another
+    owner."""
     return connection.execute("SELECT 1 FROM log WHERE id = ?", (log,)).fetchone() is None
 
 
@@ -52,7 +53,7 @@ def remove_rest(writing: WriteConnection) -> Iterator[None]:
 
 
 def _step(connection: sqlite3.Connection, log: int) -> None:
-    """Remove some of a log, and its mark once nothing is left."""
+    """Remove a part of a log, and its mark once nothing is left."""
     first, end = log << SHIFT, log << SHIFT | LOW
     left = STEP_BYTES
     left = _some(connection, "payload", "owner = ?", (log,), left)
@@ -68,8 +69,8 @@ def _step(connection: sqlite3.Connection, log: int) -> None:
 
 
 def _some(connection: sqlite3.Connection, table: str, where: str, values: tuple[int, ...], left: int) -> int:
-    """Remove rows of a table, up to ``left`` bytes. Returns how many bytes may still be removed (0: there may be more
-    rows)."""
+    """Remove rows of a table, up to ``left`` bytes. Returns how many bytes may still be removed (0 if rows may be
+    left)."""
     if left <= 0:
         return 0
     rows = connection.execute(f"SELECT id, length(data) FROM {table} WHERE {where} LIMIT {_ROWS}", values).fetchall()

@@ -1,7 +1,8 @@
-"""A walk over all of a SQLite store that names each break and the runs it touches. Nothing is ever written.
+"""Checks all of a SQLite store, and names each break with the runs that it touches. Nothing is ever written.
 
-One transaction reads everything, a row at a time: writes of other processes are not seen, and only the memory for
-breaks grows with the store. A stretch of a table that cannot be read at all is passed from its other end.
+One transaction reads everything, a row at a time. So the check does not see writes of other processes, and only the
+memory for breaks grows with the store. If a stretch of a table cannot be read at all, the rows behind it are read from
+the end of the table.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _MOST_BREAKS = 100
 """The most breaks that are taken from SQLite's own check of its file."""
 
 Told = Callable[[str, int, int], None]
-"""Called with the table that is read, the number of rows read, and the number of its rows."""
+"""Called with the name of the table that is read, the number of rows read, and the number of rows in the table."""
 
 
 class TouchedRun(NamedTuple):
     """A run that a break touches.
 
     Attributes:
-        run: Its id; ``log N`` where its row is gone.
+        run: The id of the run; ``log N`` where the row of the run is gone.
         events: Numbers of its events that the break touches; empty where it touches no event, or the run as a whole.
     """
 
@@ -49,9 +50,9 @@ class Break(NamedTuple):
 
     Attributes:
         what: The kind of row: ``payload``, ``frame``, ``event``, …; ``file`` for the file's own structure.
-        name: Which one.
+        name: The name of the row.
         problem: The fault.
-        touched: Which runs.
+        touched: The runs that the break touches.
     """
 
     what: str
@@ -78,7 +79,7 @@ class CheckResult(NamedTuple):
 
 @dataclass(slots=True)
 class _BreakPlaces:
-    """A break, with the places it was met in."""
+    """A break, with all places at which it was found."""
 
     what: str
     name: str
@@ -90,7 +91,7 @@ def check_store(path: Path, told: Told = lambda table, done, total: None) -> Che
     """Check all of a store.
 
     Args:
-        path: Its file.
+        path: The file of the store.
         told: Called with the progress, now and then.
 
     Raises:
@@ -106,7 +107,8 @@ def check_store(path: Path, told: Told = lambda table, done, total: None) -> Che
 
 
 def _lenient(data: bytes) -> str:
-    """A text as this check reads it. Bytes that are no text are damaged, and the check of the row reports it."""
+    """A text of a column, for this check. Bytes that are no text are replaced, because the check of the row reports
+    them."""
     return data.decode("utf-8", "replace")
 
 
@@ -126,7 +128,7 @@ class _Walk:
         self._rows = 0
 
     def checked(self, told: Told) -> CheckResult:
-        """Everything."""
+        """Check everything."""
         self._file()
         self._schema()
         for table in TABLES:
@@ -136,7 +138,7 @@ class _Walk:
         return CheckResult(breaks, self._count("run"), self._rows, self._written)
 
     def _file(self) -> None:
-        """SQLite's own check of its pages, indices and constraints."""
+        """Run SQLite's own check of its pages, indices and constraints."""
         try:
             said = self._connection.execute(f"PRAGMA integrity_check({_MOST_BREAKS})").fetchall()
         except sqlite3.DatabaseError as error:
@@ -147,7 +149,8 @@ class _Walk:
                     self._note(StoreFault("file", line.strip("* "), "", 0))
 
     def _schema(self) -> None:
-        """The statements that define a table: SQLite reads by them, and has no check sum of them."""
+        """Check the statements that define the tables. SQLite needs them to read a table, and has no check sum of
+        them."""
         wanted = declared()
         for name, text in _quiet(self._connection, TEXTS):
             if wanted.get(name, text) != text:
@@ -174,8 +177,8 @@ class _Walk:
                 self._note(StoreFault(table.name, _name(row), UNREADABLE, *_place(table, row)))
 
     def _walk(self, table: TableCheck) -> Iterator[tuple[Any, ...]]:
-        """All rows that can be read: forwards from the first row, and, if that ends too early, backwards from the
-        last."""
+        """All rows that can be read: forwards from the first row and, if this ends too early, backwards from the last
+        row."""
         last, keys = None, len(table.keys)
         try:
             for row in self._connection.execute(_query(table, "")):
@@ -206,10 +209,10 @@ class _Walk:
         if fault.log:
             found.places.add((fault.log, fault.part, fault.number))
 
-    # --- whose it is -------------------------------------------------------------------------------------------
+    # --- the runs of a break -----------------------------------------------------------------------------------
 
     def _touched(self, found: _BreakPlaces) -> tuple[TouchedRun, ...]:
-        """The runs that a break touches: those of its log, and those that read its rows there."""
+        """The runs that a break touches: the runs of its log, and the runs that read its rows in this log."""
         places = found.places
         if found.what == "payload" and any(part is not None for _, part, _ in places):
             places = {each for each in places if each[1] is not None}
@@ -239,7 +242,7 @@ class _Walk:
         return [str(row[0]) for row in rows] or [f"log {log}"]
 
     def _readers(self, log: int, part: LogPart, number: int | None) -> Iterator[int]:
-        """The logs that read a number of a part of this one; None: any number."""
+        """The logs that read a number of a part in a base; if the number is None, any number of the part."""
         if not self._beside.has("piece"):
             return
         sql = "SELECT log, data FROM piece WHERE base = ? AND kind = ?"
@@ -248,7 +251,7 @@ class _Walk:
                 ranges = unpack_ranges(data)
             except (TypeError, ValueError):
                 continue
-            if part is LogPart.ORDER and number is not None:  # a row holds many
+            if part is LogPart.ORDER and number is not None:  # the damaged row has this number and later ones
                 if any(end > number for _, end in ranges):
                     yield int(reader)
             elif (number is None and ranges) or (number is not None and number in ranges):
@@ -256,7 +259,7 @@ class _Walk:
 
 
 def _quiet(connection: sqlite3.Connection, sql: str, *values: Any) -> list[Any]:
-    """Rows that say to which run a break belongs; none if they cannot be read either."""
+    """Rows from which the runs of a break follow; empty if these rows cannot be read either."""
     try:
         return connection.execute(sql, values).fetchall()
     except (sqlite3.DatabaseError, OverflowError):

@@ -1,4 +1,4 @@
-"""Makes the file of a new store: whole or not at all, even if another process makes it at the same moment."""
+"""Makes the file of a new store, completely or not at all, even if another process makes it at the same moment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from reenact.store.schema import create
 
 
 def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> None:
-    """Make a new store, whole or not at all; if another process makes the file at the same time, that one is kept.
+    """Make a new store, completely or not at all. If another process makes the file at the same time, the first file is
+    kept.
 
     Args:
         path: The file.
-        entropy: The source of its secret.
-        own_directory: Whether its directory is the store's own.
+        entropy: The source of the store's secret.
+        own_directory: Whether the directory of the file belongs to the store alone.
 
     Raises:
         StoreError: The file cannot be made.
@@ -30,7 +31,7 @@ def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> N
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # can be set of an empty file only
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # can be set for an empty file only
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             create(connection, entropy.bytes(32))

@@ -8,15 +8,15 @@ from reenact.store.pieces import LogPart
 
 
 class StoreFault(NamedTuple):
-    """One fault.
+    """One fault of a row.
 
     Attributes:
         what: The kind of row.
-        name: Its name, for people.
+        name: The name of the row, for people.
         problem: The fault.
-        log, part, number: The log, and in it an event (``LogPart.EVENTS``), a delivery, …; number None for the whole
-            log.
-        digest: The digest of a payload that is missing or damaged for all its users; empty without one.
+        log, part, number: The log, the part of the log, and the number in this part: of an event (``LogPart.EVENTS``),
+            a delivery, …; the number is None for the whole log.
+        digest: The digest of a payload that is missing or damaged for all its users; empty if there is none.
     """
 
     what: str
@@ -29,4 +29,4 @@ class StoreFault(NamedTuple):
 
 
 Place = tuple[int, LogPart | None, int | None]
-"""A log, and in it a part and a number."""
+"""A log, a part of the log, and a number in this part, as in ``StoreFault``."""

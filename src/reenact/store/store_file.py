@@ -1,5 +1,5 @@
-"""The file of a store: its two connections, its facts about itself, and the lock files of living recorders beside
-it."""
+"""The file of a store: its two connections, its facts about itself (formats and key), and the lock files of living
+recorders beside it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ else:
 
 
 class StoreFile:
-    """One file, and the connections to it: one for reads and one for writes, opened on first use.
+    """The file of a store, and two connections to it, for reads and for writes, each opened on first use.
 
     Args:
         path: The file.
@@ -44,16 +44,16 @@ class StoreFile:
         self._hasher: KeyedHash | None = None
         self._format = Format(0, 0)
         self.indexed = False
-        """Whether it has an index of words."""
+        """Whether the store has an index of words that this SQLite can read."""
         self._shares = False
         self._closed = False
 
     def read(self) -> tuple[ReadConnection, KeyedHash]:
-        """The reading connection, opened when first needed.
+        """The reading connection, opened on first use, and the store's hash.
 
         Raises:
-            StoreError: There is no store, it is damaged, or closed.
-            FormatTooNew: It is of a newer version.
+            StoreError: There is no store, or the store is damaged or closed.
+            FormatTooNew: The store is of a newer version.
         """
         reading = self._reading
         if reading is not None:
@@ -73,10 +73,10 @@ class StoreFile:
             return self._reading, self.hasher()
 
     def write(self) -> tuple[WriteConnection, KeyedHash]:
-        """The writing connection, opened on first use; a missing file is made.
+        """The writing connection, opened on first use, and the store's hash. A missing file is made.
 
         Raises:
-            StoreError: It cannot be written, or is of another version.
+            StoreError: The store cannot be written, or is of another version.
         """
         if self._writing is None:
             with self._lock:
@@ -118,7 +118,7 @@ class StoreFile:
                 reading.rows("SELECT rowid FROM words_index LIMIT 1")
                 self.indexed = True
             except StoreError:
-                # This SQLite was built without the index: the plain scan does it.
+                # This SQLite was built without FTS5: the plain scan is used.
                 pass
 
     def _check_open(self) -> None:
@@ -126,7 +126,7 @@ class StoreFile:
             raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
 
     def hasher(self) -> KeyedHash:
-        """The store's hash, once it was read."""
+        """The store's hash, after the store's facts were read."""
         assert self._hasher is not None
         return self._hasher
 
@@ -142,7 +142,7 @@ class StoreFile:
         return self.path.parent / directory / f"{run_id}.lock"
 
     def close(self) -> None:
-        """Close the connections. Again: nothing."""
+        """Close the connections. A second call does nothing."""
         with self._lock:
             self._closed = True
             reading, self._reading = self._reading, None
@@ -154,7 +154,7 @@ class StoreFile:
 
 
 def no_store(url: str) -> RunNotFound:
-    """The error for reading where nothing was ever recorded; its ``reason`` is ``absent``."""
+    """The error for reading a store that does not exist; its ``reason`` is ``absent``."""
     return RunNotFound(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",

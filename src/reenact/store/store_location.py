@@ -1,4 +1,4 @@
-"""Where the file of a store lies: next to the project that it belongs to, or where a URL says."""
+"""The place of a store's file: in the project that the store belongs to, or at a URL."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 DIRECTORY = ".reenact"
 FILE = "store.db"
 REPOSITORY = ".git"
-"""A folder, or the file of a worktree, in the root of a repository."""
+"""The folder of git (in a worktree, a file) in the root of a repository."""
 
 
 def find_directory(start: Path) -> Path:
-    """The nearest ``.reenact`` from a directory upwards; without one, the path that a new one would have.
+    """The nearest folder ``.reenact`` from a directory upwards; if there is none, the path that a new one would have.
 
     The root of a repository ends the search: folders above it belong to other projects.
     """
@@ -24,8 +24,8 @@ def find_directory(start: Path) -> Path:
 
 
 def find_project(start: Path) -> Path:
-    """Root of the project around a directory: the folder of its ``.reenact``, else the root of its repository, else
-    itself."""
+    """The root of the project around a directory: the folder with ``.reenact``, else the root of the repository, else
+    the directory itself."""
     store = find_directory(start)
     if store.is_dir():
         return store.parent
@@ -33,7 +33,7 @@ def find_project(start: Path) -> Path:
 
 
 def file_of(url: str | None) -> Path | None:
-    """The file of a store; None where a URL names none. Nothing is opened.
+    """The file of a store; None where the URL names no file. Nothing is opened.
 
     Args:
         url: ``sqlite:///path`` or a directory; None for the default.

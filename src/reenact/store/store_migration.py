@@ -1,8 +1,8 @@
-"""Migrates an old store to today's format, in its file: first the plan, then the work, log by log.
+"""Migrates an old store to today's format, in its own file: first the plan, then the work, log by log.
 
-First a copy is made beside it. Then the logs that are to be rewritten are marked, in the transaction that makes the
-file one of today's format; each loses its mark with its last step (``store.log_migration``). So a second call continues
-after any interruption, and the store can always be read, written and replayed.
+The work begins with a copy beside the store. Then one transaction gives the file today's format, and marks the logs
+that are to be rewritten. The last step of each log removes its mark (``store.log_migration``). So a second call
+continues after any interruption, and the store can be read, written and replayed at any time.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from reenact.store.speech_migration import as_said, reword
 from reenact.store.versions import WRITTEN, bring_up, read_format
 
 _BACKUP = "migrating_backup"
-"""Names the copy, in ``meta``, while a migration is under way; empty where none was wanted."""
+"""The key in ``meta`` for the name of the copy during a migration; the name is empty if no copy was wanted."""
 
 _MARGIN = 64 << 20
-"""Bytes that the write-ahead log may take, at most, where nothing keeps it from being brought in."""
+"""The most bytes that the write-ahead log takes, if no reader keeps it from being checkpointed."""
 
 _IN_PARTS = 2
-"""The ``auto_vacuum`` of a file that gives pages back some at a time."""
+"""The value of ``auto_vacuum`` in a file that can give free pages back some at a time."""
 
 
 class MigrationPlan(NamedTuple):
@@ -42,15 +42,15 @@ class MigrationPlan(NamedTuple):
 
     Attributes:
         written: The format of the store.
-        logs: Numbers and ids of the runs that would be rewritten, oldest first.
-        live: The ids of runs that are being recorded now, and are left.
-        size: Bytes of the store now.
-        after: The same afterwards, about.
-        needed: The free bytes that it needs.
-        free: The free bytes.
-        rewrites: Whether the file would be written again at the end, because it gives no pages back.
+        logs: The numbers and ids of the runs that would be rewritten, oldest first.
+        live: The ids of runs that are being recorded now, and would be left unchanged.
+        size: The bytes of the store now.
+        after: The bytes of the store after the migration, about.
+        needed: The free bytes that the migration needs.
+        free: The free bytes of the disk.
+        rewrites: Whether the file would be written again at the end, because it cannot give pages back.
         backup: The path of the copy; the copy of an interrupted migration is used if it exists.
-        goes_on: Whether a migration was interrupted.
+        goes_on: Whether an interrupted migration would be continued.
         found: Whether the index for finding runs exists (``store.run_query``).
     """
 
@@ -73,7 +73,7 @@ class MigrationPlan(NamedTuple):
 
     @property
     def is_newest(self) -> bool:
-        """Whether there is nothing to do but perhaps to make an index."""
+        """Whether there is nothing to do, except perhaps to make an index."""
         return self.written >= WRITTEN and not self.logs and not self.live and not self.rewrites and not self.goes_on
 
 
@@ -82,11 +82,11 @@ class MigrationResult(NamedTuple):
 
     Attributes:
         runs: Ids of the runs that were rewritten.
-        live: The ids of runs that are being recorded, and were left.
-        damaged: The damaged rows that were left: the id of the run, and the row.
-        before: Bytes of the store until then.
-        backup: The copy; None without one.
-        rewrites: Whether the file could be written again, if that was planned. It cannot be while a run is recorded.
+        live: The ids of runs that are being recorded, and were left unchanged.
+        damaged: The damaged rows that were left unchanged: the id of the run, and the row.
+        before: The bytes of the store before the migration.
+        backup: The path of the copy; None if there is none.
+        rewrites: False if the file was to be written again, and could not be, because a run was being recorded.
     """
 
     runs: tuple[str, ...]
@@ -101,10 +101,10 @@ class Migration:
     """The migration of one store.
 
     Args:
-        path: Its file.
-        reading: Its reading connection.
-        hasher: Its hash.
-        lives: Whether a run is being recorded, by its id.
+        path: The file of the store.
+        reading: The reading connection of the store.
+        hasher: The hash of the store.
+        lives: Whether a run is being recorded, given its id.
     """
 
     def __init__(self, path: Path, reading: ReadConnection, hasher: KeyedHash, lives: Callable[[str], bool]) -> None:
@@ -114,7 +114,7 @@ class Migration:
         self._lives = lives
 
     def plan(self, *, backup: bool = True) -> MigrationPlan:
-        """The plan now. Nothing is written.
+        """The plan for the present state of the store. Nothing is written.
 
         Args:
             backup: Whether a copy is to be made first.
@@ -147,7 +147,7 @@ class Migration:
         )  # fmt: skip
 
     def _old(self, connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
-        """The logs with rows of older formats, and those that are marked."""
+        """The logs with rows of older formats, and the logs that are marked."""
         shares = is_there(connection)
         marked = {name for (name,) in connection.execute("SELECT name FROM meta WHERE name GLOB ?", (f"{MARK}*",))}
         owners = {log for (log,) in connection.execute(f"SELECT DISTINCT owner FROM payload WHERE {WHOLE_BODIES}")}
@@ -157,11 +157,11 @@ class Migration:
                 yield log, run_id
 
     def migrate(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> MigrationResult:
-        """Do it. One process at a time.
+        """Do the migration. One process at a time may do this.
 
         Args:
             writing: The store's writing connection.
-            plan: The work to be done, as it is now.
+            plan: The present plan.
             told: Called with the progress.
 
         Raises:
@@ -179,7 +179,7 @@ class Migration:
         with writing.transaction(durable=True) as connection:
             bring_up(connection)
             add_narrow(connection)
-            connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{MARK}*",))  # also of runs that are gone
+            connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{MARK}*",))  # marks of removed runs, too
             marks = [(f"{MARK}{log}", 0) for log, _ in plan.logs]
             name = plan.backup.name if plan.backup is not None else ""
             connection.executemany("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", [*marks, (_BACKUP, name)])
@@ -205,11 +205,12 @@ class Migration:
         return MigrationResult(runs, plan.live, rows, plan.size, plan.backup, rewrites or not plan.rewrites)
 
     def make_index(self, writing: WriteConnection) -> None:
-        """Make the index by which runs are found, where it is all that lacks."""
+        """Make the index by which runs are found, for a store that lacks only this index."""
         make_narrow(writing, self._reading.rows, any_size=True)
 
     def _reword(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> list[Damage]:
-        """Keep each word of a text once: first of all, for forks read passages of their parents' by number."""
+        """Replace texts by their words, each once. This step comes first, because forks read passages of their parents'
+        texts by number."""
         damaged: list[Damage] = []
         with closing(connect_reading(self._path)) as connection:
             said = as_said(connection)
@@ -222,7 +223,7 @@ class Migration:
         return damaged
 
     def size(self) -> int:
-        """Bytes of the store."""
+        """The number of bytes of the store."""
         with closing(connect_reading(self._path)) as connection:
             return _number(connection, "page_count") * _number(connection, "page_size")
 
@@ -236,7 +237,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _can_fold(connection: sqlite3.Connection, log: int, *, shares: bool) -> bool:
-    """Whether rows of events of a log would be folded, and none is."""
+    """Whether rows of events of a log can be folded, while none is folded yet."""
     if shares and connection.execute("SELECT 1 FROM piece WHERE log = ? LIMIT 1", (log,)).fetchone() is not None:
         return False
     if is_folded(connection, log):

@@ -1,4 +1,4 @@
-"""The runs of a store in their present state: found by filters and references, and opened."""
+"""Finds the runs of a store by filters and references, in their present state, and opens them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ else:
 
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 _SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
-"""Whether the log of a run ``r`` reads rows of others."""
+"""A SQL expression: whether the log of a run ``r`` reads rows of other logs."""
 UNKEPT = "it has ended, and its last events, output and error could not be written"
 """The note on a run whose end could not be written."""
 
@@ -53,8 +53,8 @@ class StoredRuns:
         self._file = file
 
     def filtered(self, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
-        """Runs, newest first: by the time of their ids; within one millisecond, by their rows. The start facts of a
-        kept replay are its recording's."""
+        """The runs that match, newest first: by the time in their ids and, within one millisecond, by the numbers of
+        their rows. (The start time in a kept replay is that of its recording.)"""
         reading, _ = self._file.read()
         limit = filters.get("limit")
         found = 0
@@ -69,7 +69,7 @@ class StoredRuns:
                     yield run
 
     def _text(self, reading: ReadConnection, text: str) -> Text | None:
-        """How a text is looked for."""
+        """The search for a text; None if the text is empty."""
         if not text:
             return None
         return text_of(reading.rows, text, indexed=self._file.indexed, shares=self._file.has_shared(reading))
@@ -90,7 +90,7 @@ class StoredRuns:
         if row is None:
             end = wanted.text + "{"
             found: list[Any] = []
-            for column in ("tail", "run_id"):  # a match in the displayed part of an id goes before a match in the rest
+            for column in ("tail", "run_id"):  # a match in the displayed part of an id (its tail) comes first
                 found = found or reading.rows(
                     f"SELECT run_id FROM run WHERE {column} >= ? AND {column} < ? ORDER BY run_id DESC LIMIT 100",
                     (wanted.text, end),
@@ -141,7 +141,7 @@ class StoredRuns:
         return run.id if row is None else str(row[0])
 
     def open(self, run: Run | str) -> SqliteRecording | SharingRecording:
-        """A run's views. Three look-ups."""
+        """The recording of a run, found by three look-ups."""
         reading, _ = self._file.read()
         found = self.run(run) if isinstance(run, str) else run
         shares = _SHARES if self._file.has_shared(reading) else "0"
@@ -155,13 +155,13 @@ class StoredRuns:
     def _recording(
         self, run: Run, owner: Owner, reading: ReadConnection, *, shares: bool
     ) -> SqliteRecording | SharingRecording:
-        """The run's views; those of a fork also read its parent's rows."""
+        """The recording of a run; for a fork, one that also reads its parent's rows."""
         own = SqliteRecording(run, owner, reading, self._file.hasher())
         return SharingRecording(own, owner.log, reading) if shares else own
 
 
 def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
-    """The filters that depend on whether a recorder lives."""
+    """Whether a run agrees with the filters that depend on whether its recorder lives."""
     status = filters.get("status")
     failed = filters.get("failed")
     return (status is None or run.status == status) and (failed is None or failed == (run.status in _FAILED))

@@ -1,8 +1,9 @@
-"""Streams in pieces: segments gathered into rows of at most 256 KiB, each row checked before it is handed on.
+"""Streams in pieces: segments are gathered into rows of at most 256 KiB, and each row is checked before its bytes are
+given.
 
-Beside its bytes a row holds a packed table of (delivery, time, length). Every row's digest takes in the digest of the
-row before, so a lost, swapped or changed row is found when it is reached; the digest of the whole stream's bytes is
-the address of the stream as one payload.
+Beside its bytes, a row has a packed table with the delivery, time and length of each segment. The digest of a row
+covers the digest of the row before, so that a lost, swapped or changed row is found when it is read. The digest of all
+bytes of the stream is its address as a payload.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from reenact.store.payloads import compress, decompress
 from reenact.store.rows import ended_row
 
 ROW_BYTES = 256 << 10
-"""Most bytes of one row."""
+"""The most bytes of one row."""
 
 _ENTRY = struct.Struct("<qqIB")
 _NO_DELIVERY = -1
 _CONTINUED = 1
 FIRST_LINK = bytes(DIGEST_SIZE)
-"""The link of the first row, which has none before it."""
+"""The digest that stands for the row before the first row."""
 
 _ADDRESS = struct.Struct("<qI")
 
@@ -45,7 +46,7 @@ class StreamPart(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """The columns of one row, without its id."""
+    """The columns of one row of a stream, without its id."""
 
     event: int
     n: int
@@ -65,8 +66,8 @@ class OpenStream:
         address: The address of its event.
         whole: Hash of all bytes so far.
         link: Digest of the last row.
-        rows, size, segments: The numbers of the written rows.
-        fidelity, remark: The weakest of its segments.
+        rows, size, segments: The number of written rows, and the number of bytes and of segments so far.
+        fidelity, remark: The weakest fidelity of its segments, and their remarks.
         pending: The segments without a row so far.
     """
 
@@ -81,7 +82,7 @@ class OpenStream:
     pending: list[SegmentArrived] = field(default_factory=list)
 
     def copy(self) -> OpenStream:
-        """The same, to be changed by a batch that may fail."""
+        """A copy, which a batch that may fail can change."""
         return OpenStream(
             self.address,
             self.whole.copy(),
@@ -95,7 +96,7 @@ class OpenStream:
         )
 
     def add(self, record: SegmentArrived) -> None:
-        """Take in one segment; it waits for ``cut``."""
+        """Take in one segment, which waits in memory for ``cut``."""
         self.pending.append(record)
         self.whole.update(record.data)
         self.size += len(record.data)
@@ -105,7 +106,7 @@ class OpenStream:
             self.remark = joined(self.remark, record.note)
 
     def cut(self, hasher: KeyedHash) -> Iterator[Chunk]:
-        """Rows for everything that waits."""
+        """Make rows of all segments that wait in memory."""
         parts: list[StreamPart] = []
         size = 0
         for part in _pieces(self.pending):
@@ -160,7 +161,7 @@ class StreamBatch:
         self._stream(record.event).add(record)
 
     def end(self, record: StreamEnded) -> None:
-        """A stream has ended."""
+        """Take in the end of a stream."""
         self._stream(record.event)
         self._ended.append(record)
 
@@ -174,7 +175,7 @@ class StreamBatch:
         return stream
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write the arrived parts of streams, and the ends of ended streams: with one statement each."""
+        """Write the new rows of streams, and the ends of streams that have ended, by one statement each."""
         open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
         if open_ones:
             connection.executemany(
@@ -197,7 +198,7 @@ class StreamBatch:
             connection.executemany("INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows)
 
     def commit(self) -> None:
-        """The transaction is in the file."""
+        """Called when the transaction is committed."""
         for number, stream in self._streams.items():
             if stream is None:
                 self._known.pop(number, None)
@@ -206,7 +207,7 @@ class StreamBatch:
 
 
 def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:
-    """Segments, the largest cut so that each piece fits a row."""
+    """The segments as parts; a large segment is cut, so that each part fits into a row."""
     for record in records:
         data = record.data
         if len(data) <= ROW_BYTES:
@@ -218,13 +219,13 @@ def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:
 
 
 def _framed(table: bytes) -> bytes:
-    """A packed table, after one byte that says how it is packed."""
+    """A packed table behind one byte, which is the codec."""
     codec, kept = compress(table)
     return bytes([codec]) + kept
 
 
 def link_of(hasher: KeyedHash, address: int, n: int, before: bytes, table: bytes, data: bytes) -> bytes:
-    """The digest of a row: of its place, the row before, its table and its bytes."""
+    """The digest of a row, which covers its place, the digest of the row before, its table and its bytes."""
     return hasher.of(b"".join((_ADDRESS.pack(address & 0xFFFFFFFF, n), before, table, data)))
 
 
@@ -253,7 +254,7 @@ def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[StreamPart]
 
 
 def said_of(text: str | None) -> tuple[Fidelity, str]:
-    """The column ``said``: fidelity and remark of a stream up to a row."""
+    """The column ``said``, parsed: the fidelity and the remark of a stream up to a row."""
     if text is None:
         return Fidelity.EXACT, ""
     word, remark = load(text)

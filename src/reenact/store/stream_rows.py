@@ -20,16 +20,16 @@ _CACHED = 1024
 
 
 class StreamRows:
-    """The streams of one run.
+    """Reads the streams of one run.
 
     Args:
         reading: The store's reading connection.
         hasher: The store's hash.
-        span: Which rows are the run's.
+        span: The rows of the run.
 
     Attributes:
-        ended: Digest and size of streams that have ended, by address, as they were read with their events; each is used
-            once.
+        ended: The digest and size of streams that have ended, by address. They were read with their events, and each is
+            used once.
     """
 
     def __init__(self, reading: ReadConnection, hasher: KeyedHash, span: RunRows) -> None:
@@ -45,7 +45,7 @@ class StreamRows:
             self.ended.clear()
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
-        """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
+        """See ``abc.store.Recording``. Each row is checked before any of its bytes are given."""
         address = self._span.first | event
         ended = self.ended.pop(address, None)
         if ended is None:
@@ -58,7 +58,7 @@ class StreamRows:
         return self._long_parts(event, ended)
 
     def so_far(self, event: Event) -> Event:
-        """An event whose stream never ended, with the stream so far."""
+        """An event whose stream has not ended, with the stream so far."""
         assert isinstance(event.outcome, Stream)
         size = segments = 0
         fidelity, remark = event.fidelity, event.fidelity_note
@@ -71,8 +71,8 @@ class StreamRows:
         return replace(event, outcome=outcome, fidelity=fidelity, fidelity_note=remark)
 
     def _long_parts(self, event: int, ended: tuple[bytes, int] | None) -> Iterator[tuple[int | None, int, bytes]]:
-        """``parts`` of a stream of any length, a few rows at a time; ``ended``: the digest and size of a stream that
-        has ended."""
+        """The segments of a stream of any length, read a few rows at a time. ``ended`` is the digest and size of a
+        stream that has ended."""
         whole = self._hasher.begin()
         waiting: list[bytes] = []
         size = 0
@@ -91,7 +91,7 @@ class StreamRows:
             raise corrupt(ended[0].hex(), whole.digest().hex(), run=self._span.run, event=event)
 
     def _chunks(self, event: int, known: bytes = b"") -> Iterator[tuple[Chunk, list[StreamPart]]]:
-        """The rows of a stream with their parts, a few at a time; ``known`` is the stream's digest, for errors."""
+        """The rows of a stream with their parts, a few at a time; ``known`` is the digest of the stream, for errors."""
         n = 0
         link = FIRST_LINK
         while True:

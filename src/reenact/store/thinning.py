@@ -1,7 +1,7 @@
-"""Thinning a run: its bodies are removed. A log of its events stays, with the size and digest of each body.
+"""Thins a run: its bodies are removed, and its events stay, with the size and digest of each body.
 
-A body that another run has too stays. Evidence, which says what happened, stays as well, except the words of models.
-The row of a removed body says so (``payloads.WITHHELD``), and the run says why it was thinned (``facts.thinned_runs``).
+A body that another run uses, too, stays. So does the evidence, except the words of models. The row of a removed body is
+marked (``payloads.WITHHELD``), and the run states the reason (``facts.thinned_runs``).
 """
 
 from __future__ import annotations
@@ -29,25 +29,27 @@ _OWN = (
     "AND digest NOT IN (SELECT digest FROM note WHERE digest IS NOT NULL AND (owner BETWEEN :first AND :end "
     "OR owner IN (SELECT -id FROM run WHERE log = :log)))"
 )
-"""The bodies of a log that no other log has, except its evidence."""
+"""The query for the bodies of a log that no other log uses, except its evidence."""
 
 
 _SAID = ("system", "messages", "tools", "tool_calls", "text", "thinking", "error")
-"""The parts of a model call's reading that are content; models, tokens and reasons to stop stay."""
+"""The fields of a model call's reading that are removed as content; the model, the tokens and the reason to stop
+stay."""
 
 Fetch = Callable[[bytes], bytes]
-"""Reads the bytes of a digest in their state before the transaction."""
+"""Gives the bytes of a digest, as they were before the transaction."""
 
 
 def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> list[int]:
-    """Thin a run and the runs of the processes that it has started, in a transaction. Returns their logs. None if one
-    of them did not end well, is flagged or labelled, or is continued by another run.
+    """Thin a run and the runs of the processes that it has started, in a transaction. Returns the numbers of their
+    logs. Nothing is done if one of these runs did not end well, is flagged or labelled, or is continued by another run;
+    then the list is empty.
 
     Args:
-        connection: Of the store, in a transaction.
+        connection: The connection of the store, in a transaction.
         log: The run's log.
-        why: The rule that thins it, for its readers.
-        fetch: Gives long readings.
+        why: The rule by which the run is thinned, for its readers.
+        fetch: Gives the bytes of readings that are stored as payloads.
     """
     logs = unneeded(connection, log)
     for each in logs:

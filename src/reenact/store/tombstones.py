@@ -1,7 +1,7 @@
-"""The remains of expired runs: a row each, so that a reference can be explained; and the time when runs came here from
-elsewhere.
+"""A row for each expired run, so that a reference to it can be explained; and the time at which runs came from other
+stores.
 
-Both tables are made with their first rows. A reader that does not know them can still read the store.
+Each of the two tables is made with its first row. A reader that does not know them can still read the store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GONE = (
 _ARRIVAL = "CREATE TABLE IF NOT EXISTS arrival(run INTEGER PRIMARY KEY, at_us INTEGER NOT NULL)"
 
 REMEMBERED_US = 365 * 86_400_000_000
-"""How long a row is left of a run that expired."""
+"""How long the row of an expired run is kept, in microseconds."""
 
 Rows = Callable[[str, Sequence[Any]], list[Any]]
 """Gives all rows of a query."""
@@ -52,7 +52,7 @@ def has(rows: Rows, table: str) -> bool:
 
 
 def bury(connection: sqlite3.Connection, stones: Iterable[Tombstone]) -> None:
-    """Leave a row of each run, in the transaction that removes it; the oldest rows go."""
+    """Write a row for each run, in the transaction that removes the run. Rows that are too old are removed."""
     for sql in _GONE:
         connection.execute(sql)
     for stone in stones:
@@ -64,25 +64,25 @@ def bury(connection: sqlite3.Connection, stones: Iterable[Tombstone]) -> None:
 
 
 def unbury(connection: sqlite3.Connection, run_id: str) -> None:
-    """A run is here again: a bundle of it was unpacked."""
+    """Remove the row of an expired run, because the run came back in a bundle."""
     if has(lambda sql, values: connection.execute(sql, values).fetchall(), GONE):
         connection.execute("DELETE FROM gone WHERE run_id = ?", (run_id,))
 
 
 def arrived(connection: sqlite3.Connection, number: int, at_us: int) -> None:
-    """A run came here: its time counts from now on."""
+    """Note the time at which a run came from another store: its term begins then."""
     connection.execute(_ARRIVAL)
     connection.execute("INSERT OR REPLACE INTO arrival(run, at_us) VALUES (?, ?)", (number, at_us))
 
 
 def forget_arrival(connection: sqlite3.Connection, number: int) -> None:
-    """The run is forgotten."""
+    """Remove the time at which a run came, because the run is removed."""
     if has(lambda sql, values: connection.execute(sql, values).fetchall(), ARRIVAL):
         connection.execute("DELETE FROM arrival WHERE run = ?", (number,))
 
 
 def find(rows: Rows, text: str) -> list[Tombstone]:
-    """Runs that expired whose tail, or else whose id, begins so; the last id first."""
+    """The expired runs whose tail, or else whose id, begins with a text; the latest id first."""
     found: list[Tombstone] = []
     if has(rows, GONE):
         for column in ("tail", "run_id"):

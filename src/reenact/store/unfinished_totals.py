@@ -1,4 +1,4 @@
-"""The totals of a run without an end: its process died, or it is still being recorded."""
+"""The totals of a run whose end was not written, because its process died or it is still being recorded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def totalled(events: int, tools: int, models: int, readings: Sequence[Mapping[st
     Args:
         events: The number of its events.
         tools: The number of tool calls among them.
-        models: The number of calls of models in the process.
-        readings: The noted readings of exchanges that were recognised as model calls.
+        models: The number of calls of models that run in the process.
+        readings: The noted readings of HTTP exchanges that were recognised as model calls.
     """
     usages = [reading.get("usage") or {} for reading in readings]
     tokens_in, tokens_out = (sum(int(each.get(name) or 0) for each in usages) for name in ("tokens_in", "tokens_out"))

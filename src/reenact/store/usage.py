@@ -1,5 +1,5 @@
-"""The bytes of runs in a SQLite store's file, and their model calls: read by the row, for many runs at once. No body is
-read, and no run is opened."""
+"""The bytes of runs in a SQLite store's file, and their model calls, read for many runs at once. No body is read, and
+no run is opened."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIZES = (
         "JOIN text t ON t.id = f.text GROUP BY t.owner",
     ),
 )
-"""The tables of a log's own data: without indexes and free room."""
+"""For each table, the query for the size of the logs' own data; indexes and free space are left out."""
 
 
 class RunPlace(NamedTuple):
@@ -39,7 +39,7 @@ class RunPlace(NamedTuple):
     Attributes:
         number: The number of its row.
         log: The log of the run, or of the run around it.
-        lane: The lane of that log that is the run; empty for a log of its own.
+        lane: The lane of the run in that log; empty for a run with a log of its own.
     """
 
     number: int
@@ -51,7 +51,7 @@ class NotedUsage(NamedTuple):
     """A known fact on one model call, or a program's note on the cost of its run.
 
     Attributes:
-        log: The log; 0 for notes on a whole run.
+        log: The number of the log; 0 for notes on a whole run.
         event: Number of the event, or of the run's row for facts about a whole run.
         lane: The lane of the event, where runs lie inside its log; else empty.
         name: ``reading`` or ``cost``.
@@ -66,11 +66,11 @@ class NotedUsage(NamedTuple):
 
 
 class Usage:
-    """The contents of a store's logs.
+    """Reads the sizes and the noted usage of a store's logs.
 
     Args:
         reading: The store's reading connection.
-        fetch: Reads the payload of a digest, under which long evidence is stored.
+        fetch: Reads a payload, because long evidence is stored as one.
     """
 
     def __init__(self, reading: ReadConnection, fetch: Callable[[Payload], bytes]) -> None:
@@ -78,12 +78,12 @@ class Usage:
         self._fetch = fetch
 
     def places(self) -> Mapping[str, RunPlace]:
-        """Where each run lies, by its id."""
+        """The place of each run, by its id."""
         return {row[0]: RunPlace(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
 
     def sizes(self) -> Mapping[int, int]:
-        """About how many bytes each log has in the file. Rows that a fork shares with its parent count for the
-        parent."""
+        """About how many bytes each log has in the file. Rows that a fork reads in its parent's log count for the
+        parent's log."""
         tables = {name for (name,) in self._reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         found: dict[int, int] = {}
         for table, sql in _SIZES:
@@ -92,7 +92,7 @@ class Usage:
         return found
 
     def noted(self) -> Iterator[NotedUsage]:
-        """The notes on model calls and costs, in order of the logs.
+        """The notes on model calls and costs, in the order of the logs.
 
         Raises:
             StoreError: A note is damaged.
@@ -120,7 +120,7 @@ class Usage:
             after = rows[-1][:2]
 
     def functions(self, log: int) -> list[tuple[int, str, str]]:
-        """Model functions of a log: number, lane and name of each call."""
+        """The calls of model functions in a log: the number, lane and name of each."""
         rows = self._reading.rows(
             "SELECT e.id, l.path, e.name FROM event e LEFT JOIN lane l ON l.id = e.strand "
             "WHERE e.id BETWEEN ? AND ? AND e.kind = 'model'",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from reenact.errors import FormatTooNew, StoreError
 
 WRITTEN = 5
-"""The format this code writes: an older reader can make nothing of rows that have a whole state."""
+"""The format that this code writes. Older readers cannot read its rows that have a whole state."""
 
 OLDEST_READER = 5
 """The oldest format whose reader can read what this code writes."""
@@ -25,8 +25,8 @@ PACKED = 5
 """The first format with rows that have a whole state."""
 
 OLDEST_WRITTEN = 1
-"""The oldest format that this code continues to write. Such a store keeps its format until it needs a newer one: for a
-fork, or for a body that is stored as a change. This makes it one of today's."""
+"""The oldest format that this code continues to write. A store of an older format keeps this format until it needs a
+newer one, for a fork or for a body that is stored as a change. Then it gets today's format."""
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -54,11 +54,12 @@ CREATE INDEX IF NOT EXISTS text_owner ON text(owner);
 CREATE TABLE IF NOT EXISTS frame(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, size INTEGER NOT NULL,
   codec INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
 """
-"""The tables that format 3 adds. The number of a text is never reused, because readers cache frames by it."""
+"""The tables that format 3 adds. The number of a text is never reused, because readers cache frames by this number."""
 
 
 def splice_bodies(connection: sqlite3.Connection) -> None:
-    """The step from format 2 to 3, inside a transaction: there is a place for the text of bodies that are changes."""
+    """The step from format 2 to 3, inside a transaction: adds the tables for the text of bodies that are stored as
+    changes."""
     for statement in filter(str.strip, SPLICED_TABLES.split(";")):
         connection.execute(statement)
 
@@ -74,26 +75,27 @@ SHAPE_TABLE = "CREATE TABLE IF NOT EXISTS shape(id INTEGER PRIMARY KEY, names TE
 
 def pack_states(connection: sqlite3.Connection) -> None:
     """The step from format 4 to 5, inside a transaction: a row of ``slot`` may have a whole state
-    (``store.slot_rows``), and there is a place for the names in it. States stored before keep their form."""
+    (``store.slot_rows``), and a table for the names of slots is added. States that are already stored keep their
+    form."""
     connection.execute(SHAPE_TABLE)
 
 
 MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies, 3: fold_rows, 4: pack_states}
-"""For each old format the step to the next one; each runs inside one transaction."""
+"""For each old format, the step to the next format; each step runs inside one transaction."""
 
 
 class Format(NamedTuple):
-    """The two numbers of one store."""
+    """The two format numbers of one store."""
 
     written: int
     oldest_reader: int
 
 
 def check_readable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
-    """Refuse a store whose format is beyond this code.
+    """Refuse a store whose format this code cannot read.
 
     Raises:
-        FormatTooNew: The store asks for a newer reader (``written``, ``readable``).
+        FormatTooNew: The store needs a newer reader. The error has the numbers ``written`` and ``readable``.
     """
     if found.oldest_reader > ours:
         raise FormatTooNew(
@@ -110,13 +112,13 @@ def check_writable(found: Format, place: str, *, ours: int = WRITTEN, oldest: in
     """Refuse to write into a store of another format, older or newer; reading it stays possible.
 
     Args:
-        found: What the store says it is.
-        place: The name for it.
-        ours: The newest format that is written.
-        oldest: The oldest one.
+        found: The format of the store.
+        place: The name of the store, for the message.
+        ours: The newest format that can be written.
+        oldest: The oldest format that can be written.
 
     Raises:
-        StoreError: The store is not of the format this code writes.
+        StoreError: The store has a format that this code does not write.
     """
     if found.written < oldest:
         raise StoreError(
@@ -143,13 +145,13 @@ def migrate(
 ) -> list[int]:
     """Bring a store to the format that this code writes, in one transaction. Returns the former formats, in order.
 
-    The caller has made a backup. A kill in the middle leaves the old store whole.
+    The caller must have made a backup. After a kill in between, the old store is unchanged.
 
     Args:
         connection: A writing connection outside of any transaction.
-        found: What the store says it is.
+        found: The present format of the store.
         steps: The steps to use; None for ``MIGRATIONS``.
-        target: The format that it is to have; None for this code's own.
+        target: The format to reach; None for the format that this code writes.
 
     Raises:
         StoreError: A step is missing; nothing was changed.
@@ -173,8 +175,8 @@ def migrate(
 
 
 def bring_up(connection: sqlite3.Connection) -> None:
-    """Bring an older store that is still being written to today's format, inside a transaction. From now on older
-    versions refuse it."""
+    """Bring a store of an older format, which may be in use, to today's format, inside a transaction. From now on older
+    versions refuse the store."""
     found = read_format(connection)
     for each in range(found.written, WRITTEN):
         MIGRATIONS[each](connection)
@@ -193,7 +195,7 @@ def has_packed(connection: sqlite3.Connection) -> bool:
 
 
 def read_format(connection: sqlite3.Connection) -> Format:
-    """The two numbers of an open store.
+    """The two format numbers of an open store.
 
     Raises:
         StoreError: The numbers are missing.
@@ -210,7 +212,7 @@ def read_format(connection: sqlite3.Connection) -> Format:
 
 
 def write_format(connection: sqlite3.Connection, found: Format) -> None:
-    """Set the two numbers."""
+    """Write the two format numbers into a store."""
     connection.executemany(
         "INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)",
         [("written", found.written), ("oldest_reader", found.oldest_reader)],

@@ -1,1 +1,1 @@
-"""The command line: one command, one file."""
+"""The command line, with one file for each command."""

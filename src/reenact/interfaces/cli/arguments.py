@@ -40,10 +40,10 @@ class Since(click.ParamType[int | str]):
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:
-    """Labels written ``k=v``. A value that is JSON text is unquoted; every other value stays as it was written.
+    """Labels written ``k=v``. A value that is JSON text is unquoted; any other value stays as it was written.
 
     Raises:
-        UsageError: One of them has no ``=`` or no key.
+        UsageError: A text has no ``=`` or no key.
     """
     labels = {}
     for text in texts:
@@ -59,10 +59,10 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
 
 
 def fields(texts: Iterable[str]) -> dict[str, Any]:
-    """Fields written ``k=v``. A value that is JSON is that value; every other one is text.
+    """Fields written ``k=v``. A value that is JSON text is parsed; any other value stays a text.
 
     Raises:
-        UsageError: One of them has no ``=`` or no key.
+        UsageError: A text has no ``=`` or no key.
     """
     found: dict[str, Any] = {}
     for text in texts:
@@ -89,7 +89,7 @@ def _unquoted(value: str) -> str:
 
 
 def reference(text: str) -> Reference:
-    """A reference, taken apart.
+    """The parts of a reference.
 
     Raises:
         UsageError: The text is no reference.
@@ -98,10 +98,10 @@ def reference(text: str) -> Reference:
 
 
 def whole_run(text: str) -> str:
-    """The reference of a whole run, of a kind that this version can follow.
+    """The reference to a run, checked: it names a whole run, and this version can look it up.
 
     Raises:
-        UsageError: It names a part of a run, or is of a kind that is not available yet.
+        UsageError: The reference names a part of a run, or is of a kind that is not available yet.
     """
     found = reference(text)
     if found.event or found.stretch:
@@ -114,7 +114,7 @@ def whole_run(text: str) -> str:
 
 
 def _sources_refused(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    """The code of a bundle runs frozen."""
+    """Refuse ``--sources`` in a command that makes live calls, because the code of a bundle only runs frozen."""
     if asked:
         raise UsageError(
             f"--sources is for replay alone, and `{ctx.info_name}` goes on in the world",
@@ -126,4 +126,4 @@ def _sources_refused(ctx: click.Context, _: click.Parameter, asked: bool) -> Non
 no_sources = click.option(
     "--sources", is_flag=True, hidden=True, expose_value=False, callback=_sources_refused, help="For replay alone."
 )
-"""The option of commands that go live: it exists to refuse ``--sources`` with a reason."""
+"""An option for commands that make live calls, which refuses ``--sources`` with a reason."""

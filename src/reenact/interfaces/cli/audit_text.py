@@ -15,7 +15,7 @@ from reenact.triage.audit import Audit, Lack, audit, audited
 from reenact.triage.kit_of_run import kit_of
 
 _OTHERS = 8
-"""The number of further items that are listed."""
+"""The most other lacking items that are listed."""
 
 
 def tell_audit(shell: Shell, store: Store, runs: Iterable[Run]) -> None:
@@ -73,7 +73,8 @@ def _text(found: Audit) -> Iterator[str]:
 
 
 def _together(helps: Iterable[Lack]) -> Iterator[list[Lack]]:
-    """The items of each gain: those that gain nothing without the next ones stand together with them."""
+    """The lacking items in groups that make runs replayable: an item that alone makes none replayable is in a group
+    with the next ones."""
     some: list[Lack] = []
     for each in helps:
         some.append(each)
@@ -83,7 +84,8 @@ def _together(helps: Iterable[Lack]) -> Iterator[list[Lack]]:
 
 
 def _lack(each: Lack, gain: str, some: Sequence[Lack] = ()) -> Iterator[str]:
-    """An item that is lacking, and how to capture it. ``some``: the items that gain together, this one last."""
+    """The lines on a lacking item: how many runs lack it, and how to capture it. ``some`` is its group, in which it is
+    the last item."""
     names = " and ".join(safe(one.name) for one in some or (each,))
     text = f"  {gain:<5} {names}: lacking in {counted(len(each.runs), 'run')}, the newest {tail(each.runs[0])}"
     yield clip(f"{text}: {safe(each.about)}", columns())

@@ -1,6 +1,6 @@
-"""Expired runs are removed by a background process, which a command starts after its work, at most once an hour.
+"""Starts a background process that removes expired runs; a command starts it after its work, at most once an hour.
 
-The command itself only asks the store whether anything is old enough. Nothing of this runs in an agent's process.
+The command itself only asks the store whether any run is old enough. No part of this runs in an agent's process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ else:
     shortest_us = late("reenact.facts.retention", "shortest_us")
 
 EVERY_US = 3_600_000_000
-"""The least time between two clean-ups of a store."""
+"""The least time between two removals of expired runs in a store, in microseconds."""
 
 
 def tidy(shell: Shell) -> None:
-    """Start the removal of expired runs in the background, if it is due. It never fails. The first time, it prints a
-    note for the user."""
+    """Start the removal of expired runs in the background, if it is due. The call never fails. The first time, it
+    prints a note for the user."""
     try:
         settings = load_settings()
         terms = settings["keep"].value
@@ -57,15 +57,15 @@ def tidy(shell: Shell) -> None:
 def start(url: str) -> bool:
     """Start the process that removes expired runs; false if that is not possible."""
     command = [sys.executable, "-m", "reenact", "--store", url, "gc", "--background"]
-    import subprocess  # late: once an hour
+    import subprocess  # imported late: needed once an hour
 
     null = subprocess.DEVNULL
-    environment = {**os.environ, "REENACT_DISABLE": "1"}  # it is no part of a recording around us
+    environment = {**os.environ, "REENACT_DISABLE": "1"}  # a recording around us does not record it
     try:
         process = subprocess.Popen(
             command, stdin=null, stdout=null, stderr=null, env=environment, start_new_session=True
         )
     except OSError:
         return False
-    process.returncode = 0  # the process outlives us, and Python would warn of that
+    process.returncode = 0  # keeps Python from warning that the process still runs
     return True

@@ -1,4 +1,4 @@
-"""``triage --candidate``: the plan and its price, then the result of a candidate on a group of failures."""
+"""``triage --candidate``: prints the plan and its price, then the result of a candidate on a group of failures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
 
 _SHOWN = 20
-"""The most runs with the same fate that are listed."""
+"""The most runs with the same result that are listed."""
 _LEFT_OUT = "left out"
 
 
@@ -58,7 +58,8 @@ class TrialChoice:
     Attributes:
         group, name: The group, and its name.
         members, healthy: The rows that are tried: members of the group, and healthy runs beside them.
-        left_out: Members and healthy runs that cannot be run again, with the reason; without cold members.
+        left_out: Members and healthy runs that cannot be run again, each with the reason. Cold members are not
+            included.
         compared: The number of healthy runs of the same agents.
     """
 
@@ -76,7 +77,7 @@ class TrialChoice:
         return [(run, why) for run, why in self.left_out if run.id in ours]
 
     def left_out_data(self) -> list[Json]:
-        """All of ``left_out`` as JSON data."""
+        """The runs in ``left_out``, with the reasons, as JSON data."""
         return [{"run": run.id, "why": why} for run, why in self.left_out]
 
 
@@ -139,7 +140,7 @@ def _chosen(
 def _rows(
     store: Store, expectations: Sequence[Expectation], program: Mapping[str, Any], runs: Sequence[EndedRun], most: int
 ) -> tuple[list[Row], list[tuple[EndedRun, str]]]:
-    """Rows for up to ``most`` runs that can be run again; and the runs that were passed over, with the reason."""
+    """Rows for up to ``most`` runs that can be run again; and the runs that were left out, each with the reason."""
     rows: list[Row] = []
     left_out: list[tuple[EndedRun, str]] = []
     for run in runs:
@@ -150,7 +151,7 @@ def _rows(
             if not is_imported(found):
                 start_of(found, Options(), project_of())
             rows += stored_rows(store, [found], expectations, **program)
-        except ReenactError as error:  # it was deleted meanwhile, is damaged, was imported, or is a block of code
+        except ReenactError as error:  # the run was deleted, is damaged or imported, or is a block
             left_out.append((run, error.message))
     return rows, left_out
 
@@ -265,7 +266,8 @@ def _none(shell: Shell, chosen: TrialChoice, how: Mapping[str, Any]) -> int:
 
 
 def _next(chosen: TrialChoice, how: Mapping[str, Any]) -> str:
-    """The command that leads on where no member could be tried: with a program, where only that is missing."""
+    """The next command where no member could be tried. If only the program is missing, it is the same command with a
+    program."""
     if chosen.passed and all(why.endswith(NO_PROGRAM) for _, why in chosen.passed):
         expected = [word for text in how["expect_"] for word in ("--expect", text)]
         tried = how["candidates"][0]
@@ -275,7 +277,7 @@ def _next(chosen: TrialChoice, how: Mapping[str, Any]) -> str:
     return f"reenact kit {tail(chosen.group.members[0].id)}"
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- the result ------------------------------------------------------------------------------------------------------
 
 
 def _tell_json(shell: Shell, chosen: TrialChoice, found: FixTrial) -> None:
@@ -312,7 +314,7 @@ def _passed_lines(chosen: TrialChoice) -> Iterator[str]:
 
 
 def _passed_points(chosen: TrialChoice) -> Iterator[str]:
-    """The same as Markdown."""
+    """The members that cannot be run again, each with the reason, as Markdown."""
     for run, why in chosen.passed[:_SHOWN]:
         yield f"- {_LEFT_OUT}: `{tail(run.id)}` {code(why)}"
 
@@ -337,7 +339,7 @@ def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
 
 
 def _share_broken(found: FixTrial) -> str:
-    """The share of healthy runs that break; empty where none could be run."""
+    """The share of healthy runs that break, as text; empty if no healthy run could be run again."""
     low, high = (round(100 * end) for end in found.broken.interval)
     return f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
 
@@ -374,8 +376,8 @@ def _named(runs: Sequence[TriedRun], fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _next_command(found: FixTrial, chosen: TrialChoice, candidate: Candidate, how: Mapping[str, Any]) -> str:
-    """The most useful command: keep the fix; or ask models where no answer is recorded; or look at a run that is not
-    fixed or breaks."""
+    """The most useful next command: one that keeps the fix, asks models where no answer is recorded, or looks at a run
+    that is not fixed or breaks."""
     first = chosen.members[0].run
     if found.exit_code == 0:
         return f"reenact golden add {tail(first)} --as run-{tail(first)} --expect \"status == 'ok'\""

@@ -24,8 +24,8 @@ def candidates_of(texts: Sequence[str], project: Path) -> list[Candidate]:
     """Candidates, read from the command line.
 
     Args:
-        texts: One candidate each, as written.
-        project: Root of the project, whose revisions they name.
+        texts: The texts, each of one candidate.
+        project: The root of the project; candidates may name its revisions.
 
     Raises:
         UsageError: A text is no candidate, or two candidates have the same name.

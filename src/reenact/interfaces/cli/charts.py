@@ -22,14 +22,14 @@ def bars_for(encoding: str | None) -> str:
 
 
 def days_between(first: str, last: str, most: int) -> list[str]:
-    """Each day from ``first`` to ``last``; only the last ``most`` days where there are more."""
+    """Each day from ``first`` to ``last``; if there are more than ``most`` days, only the last ones."""
     end = date.fromisoformat(last)
     count = min((end - date.fromisoformat(first)).days, max(most, 1) - 1)
     return [(end - timedelta(days=n)).isoformat() for n in range(count, -1, -1)]
 
 
 def sparkline(values: Sequence[int], bars: str) -> str:
-    """Figures as one bar each: the largest is the highest, and a zero is a blank."""
+    """Figures as a line with one bar for each: the largest figure has the highest bar, and a zero is a blank."""
     top = max(values, default=0)
     return "".join(bars[-(-value * len(bars) // top) - 1] if value else " " for value in values)
 
@@ -44,7 +44,7 @@ def encodes(text: str, encoding: str | None) -> bool:
 
 
 def moment_in(zone: tzinfo, at_us: int) -> datetime:
-    """A time in a zone; the epoch for a time that no calendar has."""
+    """A time in a zone; the epoch for a time that ``datetime`` cannot represent."""
     try:
         return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
     except OverflowError:
@@ -52,20 +52,21 @@ def moment_in(zone: tzinfo, at_us: int) -> datetime:
 
 
 def by_day(moments: Iterable[int], zone: tzinfo) -> list[tuple[str, int]]:
-    """The number of times on each day, from the first day to the last; of a long period, the latest days. The times (at
-    least one) are in microseconds since the epoch."""
+    """How many of some moments fall on each day, from the first day to the last; of a long period, only the latest
+    days. The moments (at least one) are in microseconds since the epoch."""
     counts = Counter(moment_in(zone, at_us).date().isoformat() for at_us in moments)
     return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
 
 
 def by_hour(moments: Iterable[int]) -> list[tuple[int, int]]:
-    """The number of times in each hour, from the first to the last; empty where they are more than two days apart.
+    """How many of some moments fall in each hour, from the first hour to the last; empty if the moments are more than
+    two days apart.
 
     Args:
-        moments: The times, at least one, in microseconds since the epoch.
+        moments: The moments, at least one, in microseconds since the epoch.
 
     Returns:
-        The beginning of each hour (UTC), in microseconds since the epoch, and the number of times in it.
+        The beginning of each hour (UTC), in microseconds since the epoch, and the number of moments in it.
     """
     counts = Counter(at_us // _HOUR_US for at_us in moments)
     first, last = min(counts), max(counts)
@@ -74,8 +75,8 @@ def by_hour(moments: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def curve(moments: Iterable[int], zone: tzinfo) -> str:
-    """The number of times in each hour, or on each day where they are far apart, as a line of bars; empty for a single
-    hour. The times (at least one) are in microseconds since the epoch."""
+    """How many of some moments fall in each hour, or on each day if they are far apart, as a line of bars; empty for a
+    single hour. The moments (at least one) are in microseconds since the epoch."""
     every = list(moments)
     hours = [count for _, count in by_hour(every)]
     counts = hours or [count for _, count in by_day(every, zone)]
@@ -86,6 +87,6 @@ def curve(moments: Iterable[int], zone: tzinfo) -> str:
 
 
 def stretch(first_us: int, last_us: int, zone: tzinfo) -> str:
-    """The first and the last time, to the minute."""
+    """The first and the last moment, to the minute, as text."""
     first, last = (f"{moment_in(zone, at):%Y-%m-%d %H:%M}" for at in (first_us, last_us))
     return f"{first} to {last}" if first != last else first

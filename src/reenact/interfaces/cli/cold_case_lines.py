@@ -1,4 +1,4 @@
-"""Cold cases on the command line: the reasons of each, and how often similar ones came."""
+"""Cold cases on the command line: the reasons of each case, and how often similar cases came."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _MOST: Final = 10
 
 
 def tell_reasons(case: ColdCase) -> Iterator[str]:
-    """Each reason. The cheapest fix stands once, below all the reasons that it removes, and whole: it may be copied."""
+    """A line for each reason. The cheapest fix is printed once, below all reasons that it removes. It is never cut, so
+    that it can be copied."""
     width = columns()
     for each, fix in with_fixes(case.why):
         yield clip(f"          {safe(each.item)}: {safe(each.about)}", width)
@@ -30,7 +31,7 @@ def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:
     """A line for each fingerprint: the number of runs, the days, and the number on each day.
 
     Args:
-        cases: At least one.
+        cases: The cold cases, at least one.
     """
     groups = alike(cases)
     names = short_names(each.fingerprint for each in groups)

@@ -1,4 +1,4 @@
-"""How a command ends: the text for each kind of failure, and its exit code."""
+"""The text and the exit code for each kind of failure of a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.shell import folded_error, in_store
 
 INTERNAL = 70
-"""The exit code of a fault in reenact itself (``EX_SOFTWARE``), which none of the contract's codes describes."""
+"""The exit code of a fault in reenact itself (``EX_SOFTWARE``), which the documented exit codes do not include."""
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -22,13 +22,13 @@ BROKEN_PIPE = 141
 
 
 class ReaderLeft(Exception):
-    """The reader of our standard output closed it before the end (``reenact ls | head``)."""
+    """Raised when the reader of our standard output has closed it before the end (``reenact ls | head``)."""
 
 
 def report(error: BaseException, *, as_json: bool = False, store_url: str | None = None) -> int:
     """Print an error on standard error, and return the exit code.
 
-    ``REENACT_DEBUG=1`` adds the traceback to everything but a wrong command line.
+    With ``REENACT_DEBUG=1`` the traceback is printed, too, except for a wrong command line.
 
     Args:
         error: The error.
@@ -92,20 +92,20 @@ def _usage(error: click.ClickException) -> UsageError:
     context = error.ctx if isinstance(error, click.UsageError) else None
     said, meant = error.format_message().rstrip("."), ""
     if context is not None and isinstance(context.command, click.Group) and "No such command" in said:
-        from difflib import get_close_matches  # late: few names are misspelled
+        from difflib import get_close_matches  # imported late: few names are misspelled
 
         near = get_close_matches(said.split("'")[1], context.command.list_commands(context), 1)
         meant = f"; did you mean {near[0]}?" if near else ""
     elif isinstance(error, click.NoSuchOption):
-        from difflib import get_close_matches  # late: few names are misspelled
+        from difflib import get_close_matches  # imported late: few names are misspelled
 
         said = error.message.rstrip(".")
-        names = {name.lstrip("-"): name for name in error.possibilities or ()}  # dashes alone make no two names alike
+        names = {name.lstrip("-"): name for name in error.possibilities or ()}  # names are compared without dashes
         near = get_close_matches(error.option_name.lstrip("-"), names, 1)
         meant = f"; did you mean {names[near[0]]}?" if near else ""
         word = error.option_name.lstrip("-").replace("-", "_")
         if context is not None and any("--where" in each.opts for each in context.command.params):
-            from reenact.timetravel.vocabulary import RUN_WORDS  # late: few options are misspelled
+            from reenact.timetravel.vocabulary import RUN_WORDS  # imported late: few options are misspelled
 
             if any(word == each.name for each in RUN_WORDS):
                 meant = f"; {word} is a name for --where EXPR"

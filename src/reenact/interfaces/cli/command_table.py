@@ -10,11 +10,11 @@ class CommandEntry(NamedTuple):
     """One command.
 
     Attributes:
-        name: The name that is typed.
-        section: Heading it stands under in ``reenact --help``.
+        name: The name that the user types.
+        section: The heading in ``reenact --help`` under which it is listed.
         summary: One line for the group's help.
-        about: For a command that is not available yet, what it will do and how; empty otherwise (the module of a
-            command that exists explains itself).
+        about: For a command that is not available yet, the text on its future work. Empty for any other command, whose
+            module has its help.
     """
 
     name: str

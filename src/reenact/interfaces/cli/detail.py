@@ -23,7 +23,7 @@ _LIMIT = 1 << 20
 
 
 def event_lines(recording: Recording, event: Event, mark: str = "") -> Iterator[str]:
-    """One event: its request, answer, reading, timing, source line and lane."""
+    """The lines on one event: its request, answer, reading, timing, source line and lane."""
     title = f"#{event.number}  {event.kind}  {preview.safe(event.name)}  ({event.call.effect.value})"
     yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
     yield from _facts(event)
@@ -80,8 +80,8 @@ def comes_in(event: Event) -> bool:
 
 
 def onward(event: Event) -> str:
-    """The command that prints most of an event: its answer, its error or its request; for an event without any, the
-    command that shows its run."""
+    """The command that prints most of an event: its answer, its error or its request; for an event without any of
+    these, the command that shows its run."""
     if isinstance(event.outcome, Failure):
         return f"reenact cat {tail(event.run)}:{event.number}.result"
     if event.answer is not None and event.answer.size:
@@ -105,7 +105,7 @@ def _head_lines(head: object) -> list[str]:
 
 
 def _content(value: Json | Unread) -> Json:
-    """Content to show, without the frame that holds arguments."""
+    """The content to show, without the outer object of a call's arguments."""
     if isinstance(value, Unread):
         return f"<{preview.size(value.size)}, {'withheld' if value.why == WITHHELD else 'not shown'}>"
     return f"<{preview.size(len(value))}, no text>" if isinstance(value, bytes) else arguments_of(value)

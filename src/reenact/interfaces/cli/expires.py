@@ -1,4 +1,4 @@
-"""When runs expire, as lists and stories print it; nothing where runs do not expire."""
+"""When runs expire, as lists and stories print it; nothing is printed where runs do not expire."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ else:
     load_settings = late("reenact.abc.project_settings", "load_settings")
 
 _NEAR = 4
-"""A list shows when a run expires once less than a fourth of its term is left, and less than a day."""
+"""A list shows the time left for a run if it is less than a fourth of the run's term, and less than a day."""
 
 
 class ExpiryDates:
-    """When the runs of a store expire.
+    """Tells when the runs of a store expire.
 
     Args:
         store: The store. Runs in a bundle or in memory do not expire.
@@ -39,7 +39,7 @@ class ExpiryDates:
         self._terms: Mapping[str, str] = {}
 
     def of(self, run: Run, *, own: bool = False) -> Expiry | None:
-        """The expiry of a run; None where it is not known. ``own``: without regard to the runs that need it."""
+        """The expiry of a run; None if it is not known. With ``own``, runs that need this run are not considered."""
         if self._store is None or run.status is Status.RECORDING:
             return None
         try:
@@ -48,7 +48,7 @@ class ExpiryDates:
                 self._terms = value if isinstance(value, Mapping) else {}
                 self._keeper = self._store.housekeeping()
             return self._keeper.own(run, self._terms) if own else self._keeper.expiry(run, self._terms)
-        except ReenactError:  # the store is damaged, or the settings are wrong: other commands report it
+        except ReenactError:  # other commands report a damaged store or wrong settings
             return None
 
     def data(self, run: Run) -> dict[str, int | str | None]:
@@ -58,7 +58,7 @@ class ExpiryDates:
 
     def near(self, run: Run) -> str:
         """The note in a list for a run that expires soon: ``5 h left``; else empty."""
-        if not _near(run, self.of(run, own=True)):  # the cheap check: it reads no other run
+        if not _near(run, self.of(run, own=True)):  # this check is cheap: it reads no other run
             return ""
         found = self.of(run)
         return _left(found) if found is not None and _near(run, found) else ""

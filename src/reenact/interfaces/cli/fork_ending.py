@@ -1,4 +1,4 @@
-"""The result of a fork as lines of text, for the commands that make one."""
+"""The result of a fork as lines of text, for the commands that make a fork."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reenact.timetravel.forks.fork_report import ForkReport
 
 
 def tell_fork(shell: Shell, report: ForkReport) -> None:
-    """Print how each live call came about, the writes that runs of the lineage have made, and how the fork ended."""
+    """Print how each call that is not frozen was answered, and why; the writes that runs of the lineage have made; and
+    how the fork ended."""
     if shell.json:
         shell.line(report.to_json())
         return

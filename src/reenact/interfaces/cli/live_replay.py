@@ -1,4 +1,4 @@
-"""``replay --live``: a fork without writes in which some calls go live."""
+"""``replay --live``: makes a fork without writes, in which some calls go live."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reenact.timetravel.forks.plan import Plan
 
 
 def plan_of(recording: Recording, options: Options) -> Plan:
-    """The plan: which calls go live.
+    """The plan of the fork, which says which calls go live.
 
     Raises:
-        UsageError: A name is neither a kind nor one that the run has called.
+        UsageError: A name is neither a kind of calls nor the name of a call of the run.
     """
     return partial_replay(recording, options.live, options.rev)
 

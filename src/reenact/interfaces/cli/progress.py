@@ -1,4 +1,4 @@
-"""Progress of slow work, on one line of a terminal; nothing where standard error is no terminal."""
+"""The progress of slow work, on one line of a terminal; nothing is shown if standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from types import TracebackType
 
 _QUIET_S = 2.0
-"""Work that ends within this time shows no progress."""
+"""The seconds of work before any progress is shown."""
 
 
 def remaining(done: int, total: int, spent: float) -> str:
     """The estimated time that is left; empty while it is too early to tell.
 
     Args:
-        done: The number of items done in this time.
+        done: The number of items that were done in the time ``spent``.
         total: The number of items in all.
         spent: The time, in seconds.
     """
@@ -25,11 +25,11 @@ def remaining(done: int, total: int, spent: float) -> str:
 
 
 class Progress:
-    """A progress bar; nothing is shown where standard error is no terminal.
+    """A progress bar; nothing is shown if standard error is no terminal.
 
     Args:
         total: The number of items.
-        bad: The word for items that went wrong, which are counted apart.
+        bad: The word for items that went wrong, which are counted separately.
         known: The number of items that were done before.
     """
 
@@ -55,7 +55,7 @@ class Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave the line; a second call does nothing."""
+        """End the line of the bar. A second call does nothing."""
         if self._shown:
             self._shown = False
             sys.stderr.write("\n")
@@ -91,11 +91,11 @@ class ReadingProgress:
 
 
 class WorkProgress:
-    """Shows the current work and its duration, once it has taken longer than a moment. A context manager.
+    """A context manager that shows the current work and its duration, if the work takes longer than a moment.
 
     Args:
-        what: The work: ``packing 1,200 events``.
-        quiet_s: Seconds before the first line is shown.
+        what: The name of the work, such as ``packing 1,200 events``.
+        quiet_s: The seconds before the first line is shown.
     """
 
     def __init__(self, what: str, *, quiet_s: float = _QUIET_S) -> None:
@@ -119,7 +119,7 @@ class WorkProgress:
         self.end()
 
     def reached(self, done: int, total: int) -> None:
-        """Show the finished share of the work, and an estimate of the remaining time."""
+        """Note the finished share of the work, which is shown with an estimate of the remaining time."""
         self._reached = done, total
 
     @property

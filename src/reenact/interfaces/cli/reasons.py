@@ -1,4 +1,4 @@
-"""Why a run is a cold case: each reason; a fix that several reasons share is printed once."""
+"""The reasons why a run is a cold case, as printed; a fix that several reasons share is printed once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def with_fixes(reasons: Sequence[Reason]) -> Iterator[tuple[Reason, str]]:
-    """Each reason with the cheapest fix for later recordings. The fix is empty where the next reason has the same one,
-    or where there is none."""
+    """Each reason with the cheapest fix for later recordings. The fix is empty if the next reason has the same fix, or
+    if there is no fix."""
     ways = [each.capture[0] if each.capture else "" for each in reasons]
     for each, way, following in zip(reasons, ways, [*ways, ""][1:], strict=True):
         yield each, "" if way == following else way

@@ -92,10 +92,11 @@ def _moment(store: Store, said: int | str) -> int:
 
 
 def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[str]:
-    """Explains an expression that holds for no run: one text for each name in it that the newest run does not have."""
+    """Texts that may explain why an expression holds for no run: one for each name in it that the newest run does not
+    have."""
     if where is None:
         return
-    from reenact.testing.expectations.judgement import misspelt  # late: for the rare miss
+    from reenact.testing.expectations.judgement import misspelt  # imported late: rarely needed
 
     for run in store.runs(**filters, limit=1):
         for words in misspelt(compile_expression(where, vocabulary.STORED_WORDS), store.open(run)):
@@ -103,8 +104,8 @@ def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) 
 
 
 def scope_of(store: Store, run: Run) -> vocabulary.RunScope:
-    """A run as expressions see it. Its kit is made when an expression asks for it, because that reads the run's
-    events."""
+    """A run as expressions see it. The kit of the run is made only when an expression uses it, because that reads the
+    run's events."""
     return vocabulary.RunScope(run, partial(store.open, run), lambda: kit_of(store, run))
 
 
@@ -114,7 +115,7 @@ def chosen(
     """The runs that match, newest first.
 
     Args:
-        store: The store that holds them.
+        store: The store of the runs.
         where: An expression that must be true of each run.
         limit: The most runs to give.
         filters: As ``Store.runs`` takes them.

@@ -33,11 +33,11 @@ GOLDEN = "@golden/"
 
 
 def opened(shell: Shell, ref: str = "") -> Store:
-    """The store in which a reference is looked up; use it in a ``with`` block.
+    """The store in which a reference is looked up, opened; use the result in a ``with`` block.
 
     Args:
         shell: The shell of the running command.
-        ref: The reference. A ``.reenact`` file is opened for reading.
+        ref: The reference. If it names a ``.reenact`` file, this file is opened for reading.
 
     Raises:
         StoreError, UsageError: The store cannot be opened, or the settings are wrong.
@@ -62,13 +62,13 @@ def bundle_of(ref: str) -> Path | None:
 
 
 def said_around(shell: Shell, store: Store, run: Run, entry: str = "") -> None:
-    """Tell the user when a run is part of another one, whose code is then run.
+    """Tell the user if a run is part of another run, because the code of that other run is then executed.
 
     Args:
         shell: The shell of the running command.
         store: The store of the run.
         run: The run that was named.
-        entry: A function to call for this run alone; then nothing is printed.
+        entry: The entry point that the user gave for this run; with one, nothing is printed.
     """
     holder = run if entry else holder_of(store, run)
     if holder.id != run.id:
@@ -81,7 +81,7 @@ def stored(shell: Shell, ref: str) -> str:
 
     Args:
         shell: The shell of the running command.
-        ref: A reference; to a run, an event or anything else.
+        ref: A reference to a run, an event or any other part of a run.
     """
     file = bundle_of(ref)
     if file is None:

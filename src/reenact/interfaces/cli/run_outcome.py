@@ -1,4 +1,4 @@
-"""How a run ended, for a line of text."""
+"""The end of a run in a few words, for a line of text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def outcome(run: Run, *, told: bool = False) -> str:
-    """How a run ended, in a few words. ``told``: the error is shown elsewhere, so it is left out here."""
+    """How a run ended, in a few words. With ``told``, the error is left out, because it is shown elsewhere."""
     words = run.status.value
     if run.interrupted_at is not None:
         words += f" at {run.interrupted_at}"

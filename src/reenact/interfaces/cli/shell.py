@@ -1,4 +1,4 @@
-"""The shell: the options of the running command, and its two outputs.
+"""The *shell* of a command: its common options, and its two outputs.
 
 Data goes to standard output, messages go to standard error. Recorded text passes ``safe`` before it is printed for a
 person, because it must not control the terminal.
@@ -31,12 +31,12 @@ _EXAMPLE = "python agent.py"
 
 @dataclass(slots=True)
 class Shell:
-    """The options that every command takes, and its ways to print.
+    """The options that every command takes, and the ways in which a command prints.
 
     Attributes:
-        store_url: ``--store``; None where the settings decide.
-        json: Print JSON Lines.
-        pager: Long answers may go through a pager, on a terminal.
+        store_url: The value of ``--store``; None if the settings decide.
+        json: Whether to print JSON Lines.
+        pager: Whether long answers may go through a pager, on a terminal.
         named: For a run that is in no store, the path of its bundle, by the tail of the run's id.
     """
 
@@ -83,22 +83,22 @@ class Shell:
         click.echo(folded(text) if sys.stderr.isatty() else text, err=True, color=_colour())
 
     def next(self, command: str) -> None:
-        """Print the next useful command, if there is one; nothing where a program reads."""
+        """Print the next useful command, if there is one. With ``--json``, nothing is printed."""
         if command and not self.json:
             self.talk(f"next: {self.called(with_a_script(command))}")
 
     def called(self, command: str) -> str:
-        """A command with each run named as the user named it, and with ``--store`` where it was given."""
+        """A command with each run named as the user named it, and with ``--store`` if the user gave it."""
         for name, path in self.named.items():
             command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
         return in_store(command, self.store_url)
 
 
 def in_store(command: str, url: str | None) -> str:
-    """A command with ``--store``; unchanged if it names a store itself, or asks for help.
+    """A command with ``--store`` added. A command that already has ``--store``, or asks for help, is unchanged.
 
     Args:
-        command: ``reenact …``, perhaps behind ``next:``.
+        command: The command, ``reenact …``, which may follow ``next:``.
         url: The value of ``--store``; None without one.
     """
     head, name, rest = command.partition("reenact ")
@@ -108,19 +108,19 @@ def in_store(command: str, url: str | None) -> str:
 
 
 def columns() -> int:
-    """The width of a line: the terminal's, or that of ``COLUMNS``; 160 where neither is known."""
+    """The width of a line: that of the terminal, or the value of ``COLUMNS``; 160 if neither is known."""
     return max(shutil.get_terminal_size((_WIDE, 24)).columns, _NARROW)
 
 
 def shortened(text: str) -> str:
-    """A line, cut at the edge of the terminal; whole where a file or a program reads it."""
+    """A line, cut at the edge of the terminal; it is not cut if a file or a program reads it."""
     width = columns()
     return text if len(text) <= width or not sys.stdout.isatty() else text[: width - 1] + "…"
 
 
 def with_a_script(command: str) -> str:
-    """A command whose example program is replaced by the program of this folder; where there is none, or several, by a
-    name that the user must fill in."""
+    """A command whose example program is replaced by the program of this folder. If the folder has none, or several,
+    the replacement is a name that the user must fill in."""
     if _EXAMPLE not in command or os.path.exists("agent.py"):
         return command
     there = [
@@ -132,7 +132,7 @@ def with_a_script(command: str) -> str:
 
 
 def folded(text: str, width: int = 80) -> str:
-    """A message, wrapped to a width. The next command stays on one line, so that it can be copied."""
+    """A message, wrapped to a width. The command in it stays on one line, so that it can be copied."""
     head = "reenact: "
     if len(text) <= width or not text.startswith(head) or "next: " in text or "-> reenact" in text[:width]:
         return text
@@ -157,14 +157,14 @@ def folded_error(text: str, width: int = 80) -> str:
 
 
 def wrapped(head: str, text: str, width: int) -> Iterator[str]:
-    """A text behind a head, wrapped; further lines are indented to where the text begins."""
+    """A text behind a head, wrapped; further lines are indented to the beginning of the text."""
     lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]
     for n, line in enumerate(lines):
         yield f"{head if n == 0 else ' ' * len(head)}{line}"
 
 
 def binary_stdout() -> IO[bytes]:
-    """Standard output for exact bytes."""
+    """Standard output as a stream for exact bytes."""
     sys.stdout.flush()
     return sys.stdout.buffer
 
@@ -192,7 +192,7 @@ def _set(field: str, wanted: Callable[[Any], Any]) -> Callable[[click.Context, c
 
 
 def common_options() -> list[click.Parameter]:
-    """Fresh copies of the options that may stand before or after every command."""
+    """New copies of the options that may come before or after the name of any command."""
     return [
         click.Option(
             ["--store"],
@@ -219,12 +219,12 @@ def common_options() -> list[click.Parameter]:
 
 
 def again(ctx: click.Context, *more: str, **instead: str | bool | None) -> str:
-    """The running command line with all its options, to be typed again.
+    """The running command line with all its options, for the user to type again.
 
     Args:
         ctx: The context of the command.
         *more: Further words, at the end.
-        **instead: Other values of parameters, by their names; None leaves one out.
+        **instead: Other values of parameters, by their names; the value None leaves the parameter out.
     """
     words = ["reenact", *ctx.command_path.split()[1:]]
     typed_in = (param for param in ctx.command.params if param.expose_value and param.name)

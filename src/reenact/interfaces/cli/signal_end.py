@@ -1,4 +1,4 @@
-"""How a command with many child processes ends on a signal: at once, and no process or folder is left."""
+"""Ends a command with many child processes on a signal: at once, without leaving a process or a folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TOLD = ("SIGTERM", "SIGHUP")
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """For the length of a block, a signal that ends us ends all child processes too; it is not forwarded to one
-    program. An ignored signal stays ignored."""
+    """For the length of a block, let a signal that ends us also end all child processes. (It is not forwarded to a
+    program, as with one child.) An ignored signal stays ignored."""
     before = []
     for name in _TOLD:
         number = getattr(signal, name, None)

@@ -1,4 +1,4 @@
-"""Which store is used: ``--store``, the settings, or the nearest ``.reenact/`` upwards."""
+"""Chooses the store: ``--store``, the settings, or the nearest ``.reenact/`` upwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reenact.interfaces.cli.shell import Shell
 
 
 def store_url(shell: Shell) -> str | None:
-    """The URL of the store; None where the default decides."""
+    """The URL of the store; None if the default store is used."""
     if shell.store_url is not None:
         return shell.store_url
     url = load_settings()["store"].value

@@ -42,12 +42,13 @@ class TriageReport:
         names: The name of each group, by fingerprint.
         shares: The traits that the members of each group share.
         healthy: The number of healthy runs.
-        healthy_cold: The number of cold runs among them: only failures are compared with these.
-        representatives: The id of the run that stands for each group; empty where all its runs are gone.
+        healthy_cold: The number of cold runs among the healthy runs. Groups of failures are compared with these, too;
+            groups of cold runs are not.
+        representatives: The id of the run that stands for each group; empty if all runs of the group are gone.
         reasons: The reasons why a representative is a cold case, by fingerprint.
-        mark: The last mark; None without one.
+        mark: The last mark; None if there is none.
         zone: The time zone for hours and weekdays.
-        halves: For each agent, the number of chosen runs before the mark, and since.
+        halves: For each agent, the number of chosen runs before the mark, and the number since.
     """
 
     groups: Sequence[RunGroup]
@@ -83,7 +84,7 @@ def tell_groups(shell: Shell, told: TriageReport, most: int) -> None:
 
 
 def _rest(told: TriageReport, most: int) -> str:
-    """The line about the groups that are not shown; empty where all are."""
+    """The line about the groups that are not shown; empty if all groups are shown."""
     rest = told.groups[most:]
     runs = counted(sum(len(group.members) for group in rest), "run")
     return f"and {counted(len(rest), 'more group')} of {runs}: -n {len(told.groups)}" if rest else ""
@@ -129,7 +130,7 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
 
 
 def _uncompared(group: RunGroup, told: TriageReport) -> str:
-    """Why no shared trait is listed; empty where one is."""
+    """The reason why no shared trait is listed; empty if one is listed."""
     if len(group.members) < LEAST:
         return f"fewer than {LEAST} runs: what they share is not compared"
     nothing = told.compared(group) and not told.shares.get(group.fingerprint)
@@ -143,7 +144,7 @@ def _novelty(group: RunGroup, mark: Mark | None) -> str:
 
 
 def halves_of(runs: Iterable[EndedRun], mark: Mark | None) -> dict[str, tuple[int, int]]:
-    """For each agent, the number of runs before a mark, and since; empty without a mark."""
+    """For each agent, the number of runs before a mark, and the number since; empty if there is no mark."""
     found: dict[str, tuple[int, int]] = {}
     for run in runs if mark is not None else ():
         before, since = found.get(run.agent, (0, 0))
@@ -153,7 +154,8 @@ def halves_of(runs: Iterable[EndedRun], mark: Mark | None) -> dict[str, tuple[in
 
 
 def _sides(group: RunGroup, told: TriageReport) -> tuple[Proportion, Proportion] | None:
-    """The share of this group in the runs of its agents, before the mark and since; None where one side has no runs."""
+    """The share of this group in the runs of its agents, before the mark and since; None if there are no runs on one
+    side of the mark."""
     mark = told.mark
     every = [told.halves.get(agent, (0, 0)) for agent in {member.agent for member in group.members}]
     before, since = (sum(each[at] for each in every) for at in (0, 1))

@@ -1,5 +1,5 @@
-"""Where a failed run went wrong, for ``show``: the ranked steps, and a model's opinion, which is asked only with
-consent."""
+"""Shows for ``show`` where a failed run went wrong: the ranked steps, and the opinion of a model, which is asked only
+with consent."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ else:
 _REASONS = 2
 """The most reasons that are shown for a step."""
 _REPLY = 150
-"""The assumed tokens of a reply, for its price."""
+"""The assumed number of tokens of a reply, for the price."""
 
 
 def hint_lines(store: Store, run: Run, seen: SuspicionLook) -> Iterator[str]:
-    """For a run that failed or was flagged: the steps to look at first."""
+    """The lines on the steps to look at first; empty for a run that neither failed nor was flagged."""
     if not is_asked_for(run):
         return
     for place, step in enumerate(decisive_steps(store, run, seen)):
@@ -49,7 +49,7 @@ def hint_lines(store: Store, run: Run, seen: SuspicionLook) -> Iterator[str]:
 
 
 def hint_data(store: Store, run: Run, seen: SuspicionLook) -> dict[str, Json] | None:
-    """The same hint as JSON data; None for a run that did not fail."""
+    """The steps to look at first, as JSON data; None for a run that did not fail."""
     if not is_asked_for(run):
         return None
     steps = decisive_steps(store, run, seen)
@@ -61,7 +61,7 @@ def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: 
     """A model's opinion on a run: the stored one, or a new one if the user consents.
 
     Args:
-        shell: The shell, which prints price and address before anything is sent.
+        shell: The shell of the command, which prints price and address before anything is sent.
         store: The store that keeps the exchange.
         recording: The run.
         model: The model.
@@ -102,7 +102,7 @@ def pointed_data(found: PointedAnswer, model: str) -> dict[str, Json]:
 
 
 def _price(about: Inquiry) -> str:
-    """The price of the question, in words; "price unknown" where it is not known."""
+    """The price of the question to the model, in words; "price unknown" if it is not known."""
     protocol, name = protocol_of(about.model)
     usage = {"tokens_in": about.tokens, "tokens_out": _REPLY}
     priced = prices()

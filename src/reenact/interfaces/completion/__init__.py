@@ -1,1 +1,1 @@
-"""Completion in the shell: the words that fit at the cursor, given to bash, zsh and fish in well under 100 ms."""
+"""Completion in the shell: gives bash, zsh and fish the words that fit at the cursor, in well under 100 ms."""

@@ -1,7 +1,7 @@
 """Answers a shell that asks for the words that fit at the cursor; prints nothing on any error.
 
-The first line of an answer says what the shell itself adds: ``files``, ``commands``, or ``-`` for nothing. Each further
-line is one word; for zsh and fish a tab and a description follow. Stores are only read.
+The first line of an answer names the words that the shell itself adds: ``files``, ``commands``, or ``-`` for none. Each
+further line is one word; for zsh and fish a tab and a description follow. A completion only reads stores.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ VARIABLE = "_REENACT_COMPLETING"
 _BREAKS = lazy_regex(r"[@><=;|&(:]")
 """The characters at which bash splits a word."""
 _PLAIN = lazy_regex(r"[\w@%+=:,./~#^-]+")
-"""Text that needs no quotes in any shell."""
+"""A text that needs no quotes in any shell."""
 _STORE = lazy_regex(rb"^\s*[\w.\"]*store[\"]?\s*=", re.MULTILINE)
 _SETTINGS = ("reenact.toml", "pyproject.toml")
 _MOST = 200
 
 
 def main() -> None:
-    """Answer the shell that started this process; its question is in ``sys.argv``."""
+    """Answer the shell that started this process; the words of the command line are in ``sys.argv``."""
     try:
         told = "\n".join(answer(os.environ.get(VARIABLE, ""), sys.argv[1:]))
         sys.stdout.write(told + "\n")
         sys.stdout.flush()
-    except BaseException:  # a person is typing: silence, whatever it is
+    except BaseException:  # print nothing on any error: a person is typing
         os._exit(0)
 
 
@@ -44,8 +44,8 @@ def answer(shell: str, asked: Sequence[str]) -> list[str]:
 
     Args:
         shell: ``bash``, ``zsh`` or ``fish``.
-        asked: The words up to the cursor, behind the program's name. For bash, which splits
-            words: the line up to the cursor, and the part of the last word that bash will replace.
+        asked: The words up to the cursor, without the program's name. For bash, which splits words in its own way, two
+            texts: the line up to the cursor, and the part of the last word that bash will replace.
     """
     taken = 0
     words = list(asked)
@@ -63,13 +63,13 @@ def answer(shell: str, asked: Sequence[str]) -> list[str]:
 
 
 def _split(line: str) -> list[str]:
-    """The words of a line, as a shell splits them; the last one is being typed."""
+    """The words of a line, as a shell splits them; the last word is the one that is being typed."""
     words = shlex.split(line)
     return [*words, ""] if line[-1:].isspace() or not line else words
 
 
 def _taken(word: str, part: str) -> int:
-    """The number of characters that bash keeps: those before the part that it replaces."""
+    """The number of characters of a word that bash keeps, before the part that it replaces."""
     if part and word.endswith(part) and not _BREAKS.fullmatch(part):
         return len(word) - len(part)
     return max((found.end() for found in _BREAKS.finditer(word)), default=0)
@@ -89,26 +89,26 @@ def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
         yield from ((word, "") for word in place.kind.split("|"))
     elif place.kind in ("golden", "run") and (place.kind == "golden" or place.start.startswith("@")):
         lead = "@golden/" if place.kind == "run" else ""
-        files = import_module("reenact.testing.goldens.golden_files")  # late: few lines want a golden
+        files = import_module("reenact.testing.goldens.golden_files")  # imported late: few lines need names of goldens
         yield from ((lead + name, "golden") for name in files.names_in(files.root_of(Path.cwd()) / files.FOLDER))
     if place.kind in ("run", "tag", "tool", "agent", "user", "tenant", "session"):
-        glance = import_module("reenact.store.glance")  # late: few lines need the contents of a store
+        glance = import_module("reenact.store.glance")  # imported late: few lines need a store
         yield from glance.offers(_store(place), place.kind, place.start, _MOST)
 
 
 def _store(place: CursorPlace) -> str | None:
-    """URL of the store that the command line means; None where the default decides."""
+    """The URL of the store that the command line uses; None for the default store."""
     if place.store or os.environ.get("REENACT_STORE"):
         return place.store or os.environ["REENACT_STORE"]
     here = Path.cwd()
     if not any(_says_where(folder / name) for folder in (here, *here.parents) for name in _SETTINGS):
         return None
-    url = import_module("reenact.abc.project_settings").load_settings()["store"].value  # late: it is slow
+    url = import_module("reenact.abc.project_settings").load_settings()["store"].value  # imported late: slow
     return url if isinstance(url, str) else None
 
 
 def _says_where(file: Path) -> bool:
-    """Whether a file of settings may name a store."""
+    """Whether a file of settings exists and may name a store."""
     try:
         return _STORE.search(file.read_bytes()) is not None
     except OSError:

@@ -1,7 +1,7 @@
-"""The words that fit at the cursor of a command line: a command, an option, or a value of some kind.
+"""Finds the kind of word that fits at the cursor of a command line: a command, an option, or a value of some kind.
 
-It takes the commands from the table in ``command_words``, which is generated: to import the commands themselves would
-take longer than a person waits for a completion.
+It knows the commands from the generated table in ``command_words``, because the import of the commands would take
+longer than a person waits for a completion.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 from reenact.interfaces.completion.command_words import WORDS
 
 MORE = "*"
-"""A mark after the kind of an argument: it may be repeated."""
+"""The sign, after the kind of an argument, that the argument may be repeated."""
 
 
 class CursorPlace(NamedTuple):
-    """Where the cursor is.
+    """The place of the cursor.
 
     Attributes:
-        kind: The kind of value: ``run``, ``golden``, ``tag``, ``tool``, ``agent`` …, ``a|b`` for one of a choice; empty
-            where nothing is known.
-        before: The text before the cursor's part of the word (``--agent=``).
-        start: The part that has been typed.
-        words: Commands and options that fit as well.
-        store: The value of ``--store`` in the line; empty without one.
+        kind: The kind of value: ``run``, ``golden``, ``tag``, ``tool``, ``agent`` …, ``a|b`` for a choice; empty if the
+            kind is not known.
+        before: The part of the word before the value (``--agent=``).
+        start: The part of the value that has been typed.
+        words: Commands and options that also fit.
+        store: The value of ``--store`` in the line; empty if there is none.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class _CommandWords(NamedTuple):
 
     Attributes:
         options: The kind of value for each option; None for an option without a value.
-        arguments: Kinds of the arguments, in their order.
+        arguments: The kinds of its arguments, in order.
     """
 
     options: dict[str, str | None]
@@ -49,7 +49,7 @@ class _CommandWords(NamedTuple):
 
 @cache
 def commands() -> Mapping[str, _CommandWords]:
-    """The table by command, such as ``golden run``; the empty name stands for the program itself."""
+    """The table, by the name of the command, such as ``golden run``; the empty name means the program itself."""
     found = {}
     for text in WORDS.strip().splitlines():
         name, _, rest = text.partition(":")
@@ -88,7 +88,7 @@ def place_of(words: Sequence[str]) -> CursorPlace:
             name = f"{name} {word}".strip()
         else:
             arguments += 1
-            literal = literal or spoken.arguments[:1] == ["command"]  # the rest belongs to the program
+            literal = literal or spoken.arguments[:1] == ["command"]  # all further words belong to the program
     spoken = commands()[name]
     if waiting:
         return CursorPlace(spoken.options[waiting] or "", "", current, store=store)
@@ -101,7 +101,7 @@ def place_of(words: Sequence[str]) -> CursorPlace:
 
 
 def _argument(spoken: _CommandWords, number: int) -> str:
-    """Kind of the argument of a number, from 0."""
+    """The kind of the argument with a number, counted from 0."""
     if number < len(spoken.arguments):
         kind = spoken.arguments[number]
     elif spoken.arguments and spoken.arguments[-1].endswith(MORE):
@@ -112,6 +112,6 @@ def _argument(spoken: _CommandWords, number: int) -> str:
 
 
 def _below(name: str) -> list[str]:
-    """The commands below a group."""
+    """The names of the commands in a group."""
     lead = f"{name} " if name else ""
     return [each[len(lead) :] for each in commands() if each.startswith(lead) and each and " " not in each[len(lead) :]]

@@ -75,9 +75,9 @@ class Installation:
     """The files that install the completion of one shell.
 
     Attributes:
-        script: Where the script goes.
-        text: The script.
-        start: File that the shell reads when it starts; None where it finds the script by itself.
+        script: The path of the script.
+        text: The text of the script.
+        start: The file that the shell reads when it starts; None if the shell finds the script by itself.
     """
 
     script: Path
@@ -94,7 +94,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def installation(shell: str, environ: Mapping[str, str]) -> Installation:
-    """The completion's files for a shell, in the user's home directory."""
+    """The files of the completion for a shell, in the user's home directory."""
     home = Path(environ.get("HOME") or Path.home())
     if shell == "fish":
         config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -106,6 +106,6 @@ def installation(shell: str, environ: Mapping[str, str]) -> Installation:
 
 
 def shell_of(environ: Mapping[str, str]) -> str:
-    """The user's shell; empty where we have no completion for it."""
+    """The user's shell; empty if we have no completion for it."""
     name = os.path.basename(environ.get("SHELL", ""))
     return name if name in SHELLS else ""

@@ -1,8 +1,8 @@
 """One run as one file: a ``.reenact`` bundle, written, checked and opened as a store that can only be read.
 
-``archive`` has the container, ``record_lines`` a record as a line of JSON, ``bundle_writer`` and ``bundle_reader`` the
-bundle, ``file_store`` a store over a bundle, ``text`` a bundle as text for a review. ``docs/reference/bundle.md``
-documents the format.
+The module ``archive`` is about the container, ``record_lines`` about a record as a line of JSON, ``bundle_writer`` and
+``bundle_reader`` about a bundle as a whole, ``file_store`` about a store over a bundle, and ``text`` about a bundle as
+text for a review. ``docs/reference/bundle.md`` documents the format.
 """
 
 from reenact.store.bundles.archive import is_sealed

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WRITTEN: Final = 1
-"""The format this code writes."""
+"""The format that this code writes."""
 
 OLDEST_READER: Final = 1
 """The oldest format whose reader can read what this code writes."""
@@ -52,12 +52,14 @@ _SEAL: Final = lazy_regex(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1
 _TAIL: Final = 256
 _NAME: Final = lazy_regex(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
 _PIECE: Final = 1 << 18
-"""Bytes that are read at a time. A smaller file is read at once, and exactly the checked bytes are used."""
+"""The number of bytes that are read at a time. A smaller file is read only once, so that exactly the checked bytes are
+used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member: where its compressed bytes lie, how many there are, how many they unpack to, and their check sum."""
+    """One member: the place of its compressed bytes, their number, the number of unpacked bytes, and their check
+    sum."""
 
     start: int
     packed: int
@@ -72,8 +74,8 @@ class Archive:
         name: The name of the file in messages.
         file: The file, for reading.
         members: Its members, by name, in order.
-        seal: The digest over it, which has been checked.
-        size: Bytes of it.
+        seal: The digest over the file, which has been checked.
+        size: The number of bytes of the file.
     """
 
     def __init__(self, name: str, file: IO[bytes], members: Mapping[str, Member], seal: str, size: int) -> None:
@@ -162,7 +164,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """
     name = path.name
     try:
-        regular = stat.S_ISREG(os.stat(path).st_mode)  # looked at first: opening a pipe would wait for its other end
+        regular = stat.S_ISREG(os.stat(path).st_mode)  # before opening: to open a pipe would wait for its other end
         file = open(path, "rb") if regular else None  # noqa: SIM115 - closed below, whatever happens in between
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -189,7 +191,7 @@ def _at_once(file: IO[bytes]) -> IO[bytes]:
 def is_sealed(path: Path, seal: str) -> bool:
     """Whether a file is, byte for byte, the container that was opened with this seal. The cost is one pass over it."""
     try:
-        if not path.is_file():  # opening a pipe would wait for its other end
+        if not path.is_file():  # to open a pipe would wait for its other end
             return False
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END) - _HEX
@@ -202,7 +204,7 @@ def is_sealed(path: Path, seal: str) -> bool:
 
 
 def _check_seal(name: str, file: IO[bytes], size: int) -> tuple[int, str]:
-    """Check the two numbers and the digest. Returns the place of the end record, and the digest."""
+    """Check the two format numbers and the digest. Returns the place of the end record, and the digest."""
     file.seek(max(size - _TAIL, 0))
     tail = file.read(_TAIL)
     seals = list(_SEAL.finditer(tail))

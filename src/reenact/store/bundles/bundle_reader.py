@@ -1,4 +1,4 @@
-"""Reading a bundle: all of it is checked before any part is returned."""
+"""Reads a bundle: all of the file is checked before any part is returned."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MANIFEST: Final = "bundle.json"
 GOLDEN: Final = "golden.json"
 _BLOB: Final = lazy_regex(r"blobs/([0-9a-f]{64})")
 _STRUCTURE: Final = frozenset({RunOpened, RunClosed, CallIssued, LaneOpened})
-"""The records that make a log valid."""
+"""The kinds of records that the check of a log needs."""
 _EVIDENCE: Final = b'{"is":"note","event":null,"key":"kit.'
 _MOST_SHARED: Final = 16
 _LONGEST_SHARED: Final = 32 << 10
 _shared: Final[dict[bytes, Record]] = {}
-"""The surroundings of runs, by their exact line. Runs of one project share the line, and in a small run it is the
-longest."""
+"""Parsed surroundings of runs, by their exact line. Runs of one project have the same line, the longest of a small
+run."""
 _FAULTS: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError)
 
 
@@ -40,7 +40,7 @@ def read_bundle(path: Path) -> Bundle:
         path: The file.
 
     Returns:
-        The content, in memory. About 2 ms for a run of 20 calls, and 10 ms a megabyte.
+        The content, in memory. Reading takes about 2 ms for a run of 20 calls, and 10 ms a megabyte.
 
     Raises:
         UsageError: There is no such file.
@@ -55,7 +55,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 class _FileReading:
-    """One reading of one file.
+    """Reads and checks one file.
 
     Args:
         archive: The open container.
@@ -72,7 +72,7 @@ class _FileReading:
         self._began: Any = None
 
     def bundle(self) -> Bundle:
-        """All of it."""
+        """The content of the bundle, checked."""
         text = self._small(MANIFEST)
         manifest = self._json(MANIFEST, text)
         try:
@@ -153,7 +153,7 @@ class _FileReading:
             raise self._refused(f"{name} is no log of a run ({_words(error)})") from None
 
     def _record(self, number: int, text: bytes, before: list[Record]) -> Record:
-        """The record of a line. Surroundings that another run has too are not read again."""
+        """The record of a line. Surroundings that another run had in the same form are not parsed again."""
         if not (self._light and text.startswith(_EVIDENCE)):
             return self._looked_at(value_of(number, text), before)
         record = _shared.get(text)
@@ -166,8 +166,8 @@ class _FileReading:
         return record
 
     def _looked_at(self, line: Any, before: list[Record]) -> Record:
-        """The record of a line's data. The end of a packed run repeats the texts of its beginning, which were checked
-        there."""
+        """The record of a line's data, checked. The end of a packed run repeats texts that were checked at its
+        beginning."""
         self._weigh(line)
         if not before and type(line) is dict:
             self._began = line.get("run")
@@ -178,7 +178,8 @@ class _FileReading:
         return record_of(line, self._fetch)
 
     def _whole(self, records: list[Record], run_id: Any) -> Run:
-        """The run of a valid log: it opens first, and has every event and lane once, none inside a later one."""
+        """The run of a log, which is checked: it opens first, has every event and lane once, and none inside a later
+        one."""
         first = records[0]
         if not isinstance(first, RunOpened) or first.run.id != run_id or first.run.lane:
             raise ValueError("it does not begin with the run that the manifest names")
@@ -218,8 +219,8 @@ class _FileReading:
         return found
 
     def _weigh(self, data: Any) -> None:
-        """Count the values of a document, so that no small file becomes a large thing in memory. A value takes a byte
-        at least; in a record of few bytes they are not counted."""
+        """Count the values of a document, so that no small file becomes a large thing in memory. The values of a short
+        record are not counted, because each value has at least a byte."""
         if self._light:
             return
         waiting = [data]
@@ -245,7 +246,7 @@ def _once(known: set[int], number: int, parent: int | None = None) -> None:
 
 
 def _words(error: Exception) -> str:
-    """An error that a hostile file has caused, in few words."""
+    """A short text for an error that a hostile file has caused."""
     text = str(error) or type(error).__name__
     return ("missing " if isinstance(error, KeyError) else "") + text[:160]
 

@@ -1,4 +1,4 @@
-"""Writing a bundle: its runs as lines and blobs, and a manifest over them. The file is written as a whole or not at
+"""Writes a bundle: its runs as lines and blobs, and a manifest of them. The file is written completely or not at
 all."""
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Json] | None = None) -> str:
     """Write a bundle. The file is read again, with every check, before it gets its name.
 
-    The same runs give the same bytes with the same zlib, and the same digest with any zlib.
+    With one version of zlib, the same runs give the same bytes; with any version, the same digest.
 
     Args:
         path: The path; an existing file is replaced, in one step.
-        runs: Its runs, the main run first. The caller must have removed credentials.
+        runs: The runs to write, the main run first. The caller must have removed credentials.
         golden: The facts of a golden.
 
     Returns:
@@ -69,7 +69,7 @@ def members_of(runs: Sequence[PackedRun], golden: Mapping[str, Json] | None) -> 
     """Names and contents of all members.
 
     Raises:
-        StoreError: They would be larger than a bundle may be.
+        StoreError: The members would be larger than a bundle may be.
     """
     members: dict[str, bytes] = {}
 

@@ -1,8 +1,8 @@
 """The lines of one run, each chained to the lines before it: no single line can be altered, left out, added or moved.
 
-A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of a SHA-256. It is taken
-over the chain of the line before, and over the line's bytes up to the comma before the field. The chain starts with a
-digest of the member's name.
+A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of a SHA-256. The SHA-256 is
+taken over the chain of the line before, and over the bytes of this line up to the comma before ``chain``. The chain
+starts with a digest of the member's name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from reenact.store.bundles import limits
 
 DIGITS: Final = 32
 _LONG: Final = 1 << 20
-"""A line of more bytes is checked before it is parsed: parsed, it could take a hundred times as much memory."""
+"""The size, in bytes, from which a line is checked before it is parsed, because a parsed line may take a hundred times
+as much memory."""
 _BETWEEN: Final = b',"chain":"'
 _SUFFIX: Final = len(_BETWEEN) + DIGITS + 2
 _read = json.JSONDecoder().raw_decode
@@ -40,7 +41,7 @@ def chained(name: str, records: Iterable[dict[str, Json]]) -> Iterator[bytes]:
     for record in records:
         try:
             text = _plain(record).encode()
-        except UnicodeEncodeError:  # half of a surrogate pair: written as an escape, like everything beside it
+        except UnicodeEncodeError:  # half of a surrogate pair: the whole record is written with escapes
             text = _escaped(record).encode()
         link = _next(link, text[:-1])
         yield text[:-1] + _BETWEEN + link + b'"}\n'
@@ -51,13 +52,13 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
 
     Raises:
         ValueError: A line was changed after it was written; the message gives its number.
-        RecursionError: It is nested too deeply.
+        RecursionError: A line is nested too deeply.
     """
     return ((number, value_of(number, text)) for number, text in texts(name, data))
 
 
 def texts(name: str, data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a member without their chain, which has been checked, with the number of each, from 1.
+    """The lines of a member, numbered from 1, without their chain, which has been checked.
 
     Raises:
         ValueError: A line is not chained to the lines before it, or is too long. The message says which line.
@@ -98,7 +99,8 @@ def value_of(number: int, line: bytes) -> Any:
 
 
 def last_link(lines: list[bytes], name: str) -> str:
-    """The chain of the last line: one digest over all lines. ``lines`` may be the member as a whole."""
+    """The chain of the last line, which is a digest over all lines. ``lines`` may also be one item: the whole
+    member."""
     return lines[-1][-DIGITS - 3 : -3].decode() if lines else _first(name).decode()
 
 

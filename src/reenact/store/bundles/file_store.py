@@ -1,4 +1,4 @@
-"""A bundle as a read-only store: every reader of runs can read it."""
+"""A bundle as a read-only store, so that every reader of runs can read the bundle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reenact.store.memory_store import MemoryStore
 
 
 def bundle_store(path: Path) -> BundleStore:
-    """A bundle as a store that can only be read. All of it is read and checked now.
+    """A bundle as a store that can only be read. All of the file is read and checked at once.
 
     Args:
         path: The file.
@@ -37,7 +37,8 @@ def bundle_store(path: Path) -> BundleStore:
 
 
 class ContentHash(KeyedHash):
-    """Plain SHA-256: a payload has the same address in every copy of a bundle."""
+    """The hash of a bundle, which is plain SHA-256, so that a payload has the same address in every copy of a
+    bundle."""
 
     __slots__ = ()
 
@@ -46,15 +47,15 @@ class ContentHash(KeyedHash):
 
 
 class BundleStore(Views):
-    """The runs of one bundle.
+    """A read-only store with the runs of one bundle.
 
     Args:
         path: The file.
-        bundle: What was read from it.
+        bundle: The content that was read from the file.
 
     Attributes:
         path: The file.
-        bundle: What was read from it.
+        bundle: The content of the file.
     """
 
     def __init__(self, path: Path, bundle: Bundle) -> None:
@@ -83,61 +84,61 @@ class BundleStore(Views):
         return self._read.payload(digest)
 
     def marks(self) -> Sequence[Mark]:
-        """None: they are no part of a bundle."""
+        """No marks: they are no part of a bundle."""
         return ()
 
     def claimed(self, address: str) -> Claim | None:
-        """None: they are no part of a bundle."""
+        """No claim: claims are no part of a bundle."""
 
     def close(self) -> None:
-        """See ``abc.store.Store``. All of it was read."""
+        """See ``abc.store.Store``. Nothing is open, because all of the file was read."""
 
     def begin(self, run: Run) -> Log:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def mark(self, mark: Mark) -> None:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def unmark(self, mark_id: str) -> None:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def conclude(self, run: Run) -> Run:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def exchange(self, left: Run, right: Run) -> Run:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def delete(self, run: Run | str) -> None:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def discard(self, run_id: str) -> bool:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def thin(self, run_id: str, why: str) -> bool:
-        """Refused."""
+        """Refuse: a bundle is read-only."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

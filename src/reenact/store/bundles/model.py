@@ -1,4 +1,4 @@
-"""The content of a bundle, as values."""
+"""The content of a bundle, as Python values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run
 
 ROLES: Final = ("run", "recorded", "fixed", "overlay", "opinion", "needed", "inner")
-"""The role of a run in a bundle. ``run``: the packed run. Of a golden: ``recorded`` the incident, ``fixed`` the fork
-that fixed it, ``overlay`` answers that were recorded later, ``opinion`` the exchange with a judge. ``needed``: another
-run needs it for its replay (the process that served a request). ``inner``: recorded inside another run, with a log of
-its own."""
+"""The roles of a run in a bundle. ``run`` is the packed run. In a golden, ``recorded`` is the incident, ``fixed`` the
+fork that fixed it, ``overlay`` a run with answers that were recorded later, and ``opinion`` the exchange with a judge.
+A ``needed`` run is one that the replay of another run needs (the process that served a request). An ``inner`` run was
+recorded inside another run, with a log of its own."""
 
 BELONGING: Final = ("needed", "inner")
 """The roles of runs that only belong to another run: they come last."""
 
 MAIN: Final = ("run", "recorded")
-"""The roles of which a bundle has exactly one."""
+"""The roles of the main run: a bundle has exactly one run with one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class PackedRun:
 
     Attributes:
         role: Its role in the bundle, one of ``ROLES``.
-        run: The run, as its log has it at its end.
+        run: The run, as the end of its log states it.
         records: Its whole log, in order.
     """
 
@@ -45,10 +45,10 @@ class Bundle:
     Attributes:
         runs: The runs, the main one first.
         golden: The facts of a golden; None where the bundle is no golden.
-        digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for a bundle
-            that was not read from a file.
-        seal: The digest over the file; empty likewise.
-        size: Bytes of the file; 0 likewise.
+        digest: SHA-256 over the manifest: equal for equal content, however the content was compressed. Empty for a
+            bundle that was not read from a file.
+        seal: The digest over the file; empty for a bundle that was not read from a file.
+        size: The number of bytes of the file; 0 for a bundle that was not read from a file.
     """
 
     runs: tuple[PackedRun, ...]

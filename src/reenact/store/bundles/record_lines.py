@@ -1,4 +1,4 @@
-"""One record as one line of JSON, and back: with readable names. Only fields at their defaults are left out.
+"""One record as one line of JSON with readable names, and back. Only fields at their defaults are left out.
 
 The lines come from an untrusted file, so each value is checked before it becomes a fact: its type, and whether a
 recording can have such a number. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
@@ -46,22 +46,22 @@ from reenact.store.codec import (
 )
 
 Store = Callable[[bytes], str]
-"""Stores a content in a member of its own, and returns its SHA-256."""
+"""Stores a content in a member of its own, and returns the SHA-256 of the content."""
 
 Fetch = Callable[[str, int], bytes]
-"""Gives the content of such a member: its SHA-256, and its size."""
+"""Takes the SHA-256 and the size of a content that has a member of its own, and returns the content."""
 
 _TAGS: Final = frozenset("etwpjsi")
 
 
 def line_of(record: Record, store: Store) -> dict[str, Json]:
-    """A record as JSON-able data; ``is`` names its sort."""
+    """A record as JSON-able data; the field ``is`` names the kind of record."""
     name, write = _WRITE[type(record)]
     return {"is": name, **write(record, lambda data: _bytes_out(data, store))}
 
 
 def record_of(data: Any, fetch: Fetch) -> Record:
-    """The record of ``line_of``.
+    """The record of which ``line_of`` made the data.
 
     Raises:
         ValueError, KeyError, TypeError: The data is no record.
@@ -136,7 +136,7 @@ def _object(data: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 def _without(data: dict[str, Json], *empty: str) -> dict[str, Json]:
-    """The data without fields at their defaults."""
+    """The data without the fields ``empty`` where these are at their defaults."""
     for name in empty:
         if not data[name]:
             del data[name]
@@ -152,7 +152,8 @@ def _fidelity(data: Mapping[str, Json]) -> Fidelity:
 
 
 def _altered(value: Json) -> None:
-    """Refuse a value that ``pack_bytes`` cannot have made: it makes null, a text, or a list of one base64 text."""
+    """Refuse a value that ``pack_bytes`` cannot have made, which is any value except null, a text, and a list of one
+    base64 text."""
     if type(value) is list and len(value) == 1 and type(value[0]) is str:
         b64decode(value[0], validate=True)
     elif value is not None and type(value) is not str:
@@ -355,7 +356,7 @@ def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
 
 
 def _timers_in(data: Mapping[str, Json]) -> dict[int, TimerSpan]:
-    """When the timers among turns were set and due. Older files do not have this."""
+    """The times at which the timers among turns were set and due. Older files do not have these times."""
     found = {}
     for number, set_us, due_us in data.get("timers", ()):
         if not type(number) is type(set_us) is type(due_us) is int:

@@ -1,4 +1,4 @@
-"""A run as JSON in a bundle, and back: without the seal of its recorder, and with each field checked."""
+"""A run as JSON in a bundle, without the seal of its recorder; and back, with each field checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from reenact.store.bundles import limits
 from reenact.store.codec import run_data, run_of_data
 
 SEAL: Final = "seal"
-"""Field of ``Run.capture`` that proves who recorded a run. In a file that was passed on it proves nothing."""
+"""The field of ``Run.capture`` that proves which user recorded a run. In a file from another machine it proves
+nothing."""
 
 _NO_RUN: Final = Run("")
 
@@ -39,7 +40,7 @@ def run_out(run: Run) -> dict[str, Json]:
 
 
 def run_in(data: Any) -> Run:
-    """The run of ``run_out``.
+    """The run of which ``run_out`` made the data.
 
     Raises:
         ValueError, KeyError, TypeError: The data is no run.
@@ -49,7 +50,7 @@ def run_in(data: Any) -> Run:
     run = unsealed(run_of_data({**_DEFAULTS, **data}))
     if not is_run_id(run.id):
         raise ValueError("a run has an id of eighteen letters")
-    # A missing field is meant to have its default.
+    # A field that is missing in the data has its default.
     for given, made, defaults, place in (
         (data, run, _DEFAULTS, ""),
         (data["entry"], run.entry, _ENTRY, "entry."),
@@ -71,12 +72,12 @@ _NO_ENTRY: Final = Entry("block")
 _TEXTS: Final = frozenset({"user", "tenant", "session", "flag", "parent"})
 _NUMBERS: Final = frozenset({"ended_us", "fork_event", "interrupted_at", "exit_status"})
 _PLAIN: Final = frozenset({str, bool, dict, tuple})
-"""Types of which every value is valid in a field of that type."""
+"""Types whose every value is valid in a field of the type."""
 _DEFAULTS: Final = run_data(replace(_NO_RUN, totals=Totals()))
 _ENTRY: Final = {name: getattr(_NO_ENTRY, name) for name in _DEFAULTS["entry"]}
 _TOTALS: Final = dict.fromkeys(_DEFAULTS["totals"], 0)
 _LOOKED_INTO: Final = frozenset({"entry", "totals"})
-"""The fields of a run whose own fields are checked one by one."""
+"""The fields of a run that have fields of their own, which are checked one by one."""
 
 
 def _check(name: str, value: Any, default: Any) -> None:

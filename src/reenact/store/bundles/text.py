@@ -1,4 +1,4 @@
-"""A bundle as text for a review: requests and answers, one fact a line, so that a diff shows the changes.
+"""A bundle as text for a review: requests and answers, one fact on each line, so that a diff shows the changes.
 
 Times, the order of turns and packed reads are left out: they differ between two recordings of the same behaviour. The
 digest at the top differs whenever any part of the bundle differs.
@@ -39,7 +39,7 @@ _DEEPEST: Final = 40
 
 
 def text_of(path: Path) -> Iterator[str]:
-    """The lines of the text. Control characters are escaped, so that it cannot steer a terminal.
+    """The lines of the text. Control characters are escaped, so that recorded text cannot control a terminal.
 
     Raises:
         UsageError, StoreError: See ``read_bundle``.
@@ -78,7 +78,7 @@ def _record(line: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _value(name: str, value: Any, indent: str) -> Iterator[str]:
-    """A value with a line for each of its parts."""
+    """A value as lines, one for each of its parts."""
     lead = f"{indent}{_safe(name)}: " if name else indent
     if isinstance(value, str) and value[:1] in ("{", "["):
         value = _parsed(value)
@@ -108,5 +108,5 @@ def _parsed(text: str) -> Any:
 
 
 def _safe(text: str) -> str:
-    """Text in which no character does anything."""
+    """The text with its control characters escaped."""
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

@@ -1,1 +1,2 @@
-"""The commands: each module defines one click command named ``command``, and is imported when that is invoked."""
+"""The commands: each module defines one click command named ``command``, and is imported when its command is
+invoked."""

@@ -1,4 +1,4 @@
-"""``reenact cat``: exact bytes of an event, or one field of it."""
+"""``reenact cat``: prints the exact bytes of an event's answer, or one field of the event."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
 
 
 def _empty(shell: Shell, event: Event, path: tuple[str, ...]) -> None:
-    """Say that nothing was printed, and why."""
+    """Tell the user why nothing was printed."""
     error = None if path[:1] == ("request",) else error_of(event)
     if error is None:
         shell.talk(f"reenact: that part of #{event.number} is empty")

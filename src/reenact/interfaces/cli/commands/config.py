@@ -1,4 +1,4 @@
-"""``reenact config``: each setting, its value and its origin."""
+"""``reenact config``: shows each setting, its value and the origin of the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reenact demo``: the guided tour."""
+"""``reenact demo``: runs the guided tour."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def command(ctx: click.Context) -> None:
 
 
 def find_script(directory: Path, module: Path) -> Path | None:
-    """The demo of the checkout this package runs from, else of the one around a directory; None without either.
+    """The script of the tour in the checkout that this package runs from, or else in the checkout around a directory.
+    None if there is neither.
 
-    Another project may have a file of that name, so the checkout must hold this package's sources too.
+    Another project may have a file of that name, so a checkout counts only if it has this package's sources, too.
     """
     roots = [*module.resolve().parents[: _UPWARDS + 2], directory, *directory.parents]
     for root in roots:
@@ -52,8 +53,9 @@ def find_script(directory: Path, module: Path) -> Path | None:
 
 
 def installed_script() -> Path | None:
-    """The demo that was installed with this package, found in the list of its files; None without one."""
-    from importlib.metadata import PackageNotFoundError, files  # late: it costs 20 ms, and --help has 80
+    """The script of the tour that was installed with this package, found in the list of its files; None if there is
+    none."""
+    from importlib.metadata import PackageNotFoundError, files  # late: it costs 20 of the 80 ms for --help
 
     try:
         found = files("reenact") or ()

@@ -1,4 +1,4 @@
-"""``reenact diff``: where two runs first differ, and how; more than two runs as a table."""
+"""``reenact diff``: shows where two runs first differ, and how; more than two runs are shown as a table."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _pair_data(pair: Pair) -> dict[str, Json]:
 
 
 def _nodes(comparison: Comparison) -> tuple[Mapping[int, str], Mapping[int, str]]:
-    """For either run, the node of a graph (LangGraph) that made each call, by the number of its event."""
+    """For each of both runs: the node of a graph (LangGraph) that made a call, by the number of the call's event."""
     left, right = (nodes_of(each.events()) for each in comparison.recordings)
     return left, right
 
@@ -155,8 +155,8 @@ def _node(pair: Pair, nodes: tuple[Mapping[int, str], Mapping[int, str]]) -> str
 def _difference_lines(
     found: Sequence[Pair], nodes: tuple[Mapping[int, str], Mapping[int, str]], *, text: bool
 ) -> Iterator[str]:
-    """Each difference. Of many added or removed calls in a row, only the first ones are shown, and the number of the
-    others."""
+    """The lines of each difference. Of many added or removed calls in a row, only the first calls are shown, and the
+    number of the others."""
     for changes, group in groupby(found, key=lambda pair: pair.changes):
         pairs = list(group)
         folded = len(pairs) > _ROW and changes in ((PairSort.ADDED,), (PairSort.REMOVED,))
@@ -168,7 +168,7 @@ def _difference_lines(
 
 
 def _pair_lines(pair: Pair, node: str, *, text: bool) -> Iterator[str]:
-    """One difference: a line for the pair, then the differences inside it."""
+    """The lines of one difference: a line for the pair, then the differences inside the pair."""
     mark = next((_MARKS[change] for change in pair.changes if change in _MARKS), "~")
     left, right = pair.numbers
     numbers = f"{'' if left is None else left:>6} {'' if right is None else right:>6}"
@@ -184,7 +184,7 @@ def _pair_lines(pair: Pair, node: str, *, text: bool) -> Iterator[str]:
 
 
 def _texts(found: Sequence[Difference]) -> Iterator[str]:
-    """Differences of texts in full, word by word: [-removed-] and {+added+}."""
+    """The lines of differences of texts in full, word by word: [-removed-] and {+added+}."""
     for each in found:
         if not (isinstance(each.left, str) and isinstance(each.right, str)):
             yield from (f"      {preview.safe(line)}" for line in render([each], width=10 * _WIDTH).splitlines())
@@ -204,7 +204,7 @@ def _word(verb: str, part: str) -> str:
 
 
 def _figures(summary: Mapping[str, Json], *, everything: bool) -> Iterator[str]:
-    """The figures of both runs; only those that differ, unless ``everything`` is set."""
+    """The figures of both runs; only figures that differ, unless ``everything`` is set."""
     left, right = summary["left"], summary["right"]
     if everything:
         yield paint(f"{'':10} {left['tail']:<24} {right['tail']}", bold=True)
@@ -262,7 +262,7 @@ def _state_differences(comparison: Comparison, left: Event, right: Event, phase:
 
 
 def _table(shell: Shell, found: Sequence[Comparison]) -> None:
-    """Each run in a row, compared with the first."""
+    """Print a table with a row for each run, compared with the first run."""
     rows = [found[0].summary["left"], *(each.summary["right"] for each in found)]
     firsts = [None, *(each.first_difference for each in found)]
     if shell.json:

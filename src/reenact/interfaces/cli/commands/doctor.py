@@ -1,4 +1,4 @@
-"""``reenact doctor``: what would be captured here, what not, and how to mend it."""
+"""``reenact doctor``: reports what a recording would capture here, what it would not, and how to mend that."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def command(ctx: click.Context) -> None:
 
 
 def premises(shell: Shell, here: Path) -> Premises:
-    """The facts that the doctor judges."""
-    wiring.install()  # hooks only: no client library is imported by it
+    """The facts about the project that the doctor judges."""
+    wiring.install()  # sets hooks, and imports no client library
     store, fault = _store(shell)
     environment = _environment(here)
     path = None if environment is None else [str(each) for each in environment.glob("[Ll]ib*/**/site-packages")]
@@ -90,7 +90,7 @@ def premises(shell: Shell, here: Path) -> Premises:
 
 
 def _environment(here: Path) -> Path | None:
-    """The project's own environment, if that is not the one we run in."""
+    """The folder of the project's own environment, if we do not run in it."""
     project = project_directory(here) or here
     for folder in (here, project):
         for name in (".venv", "venv"):
@@ -101,7 +101,8 @@ def _environment(here: Path) -> Path | None:
 
 
 def _store(shell: Shell) -> tuple[str, str]:
-    """The store where runs would be kept, and why it could not be used; nothing is created."""
+    """The store that would keep runs, and the reason why it could not be used (empty if it could). Nothing is
+    created."""
     url = store_url(shell)
     if url is not None and "://" not in url and not url.startswith("memory:"):
         url = os.path.abspath(url)
@@ -124,7 +125,7 @@ def _shown(place: str) -> str:
 
 
 def _writable(place: str) -> bool:
-    """Whether a path can be written; for one that does not exist, its nearest parent folder."""
+    """Whether a path can be written. For a path that does not exist, the nearest existing parent folder is checked."""
     nearest = place
     while not os.path.exists(nearest):
         above = os.path.dirname(nearest)

@@ -1,4 +1,4 @@
-"""``reenact experiment``: every row of a dataset on every candidate, row by row."""
+"""``reenact experiment``: runs every row of a dataset on every candidate, row by row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from reenact.timetravel.narrowed_query import NarrowedQuery
 from reenact.timetravel.vocabulary import STORED_WORDS
 
 _CHOOSING = ("where", "session", "since", "before")
-"""Options that choose stored runs."""
+"""The options that choose stored runs."""
 _WORST = {"stale": 3, "broken": 4, "refused": 5}
 
 
@@ -121,7 +121,7 @@ def command(
 
 
 def _mark(shell: Shell, named: str) -> Mark | None:
-    """The mark across which rows are compared; None if none was named."""
+    """The mark across which rows are compared; None if no mark was named."""
     if not named:
         return None
     with opened(shell) as store:
@@ -139,7 +139,7 @@ def _tell_halves(shell: Shell, halves: Halves) -> None:
 def _dataset(
     shell: Shell, names: Sequence[str], how: Mapping[str, Any], expectations: Sequence[Expectation]
 ) -> tuple[str, list[Row]]:
-    """The root of the project, and the rows."""
+    """The root of the project, and the rows of the dataset."""
     chosen = {name: how[name] for name in _CHOOSING if how[name] is not None}
     if not chosen:
         golden_dir = open_golden_dir()
@@ -165,7 +165,8 @@ def _dataset(
 
 
 def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
-    """Recorded runs, oldest first; runs that were made from others (forks, kept replays, child runs) are no rows."""
+    """Recorded runs, oldest first; runs that were made from other runs (forks, kept replays, child runs) are no
+    rows."""
     asked = {name: value for name, value in filters.items() if name != "where"}
     narrowing = None if where is None else NarrowedQuery(compile_expression(where, STORED_WORDS))
     if narrowing is not None:
@@ -218,7 +219,8 @@ def _lines(cells: Sequence[CellResult], rows: Sequence[Row], names: Sequence[str
 
 
 def _concluded(shell: Shell, condition: Expression | None, every: Sequence[CellTally]) -> int:
-    """The exit status: that of the threshold if there is one, else by the cells that could not be run."""
+    """The exit status: the result of the threshold if there is one, else a status for the cells that could not be
+    run."""
     if condition is not None:
         holds = condition.holds(ThresholdScope(every))
         said = "holds" if holds else "does not hold" if holds is False else "cannot be judged"

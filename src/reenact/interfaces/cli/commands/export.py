@@ -1,4 +1,4 @@
-"""``reenact export``: a run in a format of another tool."""
+"""``reenact export``: writes a run in a format of another tool."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reenact.timetravel.preview import safe
 from reenact.timetravel.run_comparison import compare_all
 
 REPORT = "markdown"
-"""The format for people."""
+"""The name of the format that makes a report for people."""
 
 
 @click.command(
@@ -116,7 +116,7 @@ def command(
 
 
 def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> None:
-    """Write a report on a run, or on two runs beside each other."""
+    """Write a report on a run, or a comparison of two runs."""
     refs = [each for each in (ref, other) if each is not None]
     with ExitStack() as opening:
         stores = {bundle_of(each): opening.enter_context(opened(shell, each)) for each in refs}
@@ -142,7 +142,7 @@ def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> N
 
 
 def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
-    """Write a run as spans, or send them."""
+    """Write the spans of a run to a file, or send them."""
     if output is None and not policy.otel_endpoint:
         raise UsageError(
             "export otel has no target: neither -o FILE nor an endpoint in the settings",
@@ -175,7 +175,8 @@ def _send(shell: Shell, run: Run, to: Target, batch: Batch, told: Callable[[int,
     """Send spans, in as many requests as a receiver needs.
 
     Raises:
-        InteropError: Not all were taken; those of the requests before are there, and are the same if they come again.
+        InteropError: Not all spans were taken. The spans of earlier requests have arrived, and have the same ids if
+            they are sent again.
     """
     sent, done = SpanSender(to), 0
     for part in in_requests(batch):
@@ -210,12 +211,12 @@ def _unwritable(error: OSError) -> UsageError:
 
 
 def _script(output: Path) -> Path:
-    """The path of the script beside a file."""
+    """The path of the script that is written beside a file."""
     return output.with_name(f"{output.stem}_offline.py")
 
 
 def _save(output: Path, written: WrittenRun) -> None:
-    """Write the file, and its script beside it. A script that is not ours is never overwritten."""
+    """Write the file, and its script beside it. An existing file that is no script of ours is never overwritten."""
     try:
         if written.runs:
             beside = _script(output)

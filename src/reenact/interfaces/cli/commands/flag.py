@@ -1,4 +1,4 @@
-"""``reenact flag``: a person's verdict on a run."""
+"""``reenact flag``: notes a person's verdict on a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reenact fork``: a run that branches from a recorded one at any event, with something changed."""
+"""``reenact fork``: makes a run that branches from a recorded run at any event, with something changed."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
 
 @contextmanager
 def naming_sources(ref: str) -> Iterator[None]:
-    """Where the program is missing and ``ref`` is a bundle with sources, the error names `replay --sources`: sources of
-    a bundle cannot be forked."""
+    """Make the error for a missing program name `replay --sources` if ``ref`` is a bundle with sources, because these
+    cannot be forked."""
     try:
         yield
     except ProgramGone as error:
@@ -109,7 +109,7 @@ def naming_sources(ref: str) -> Iterator[None]:
 
 
 def numbering(store: Any, run: str) -> Callable[[str], int]:
-    """A function that gives the number of an event of ``run`` for its name on the command line."""
+    """A function that takes the name of an event of ``run``, as on the command line, and gives its number."""
 
     def number(event: str) -> int:
         return int(event) if event.isdigit() else int(store.event(f"{run}:{event}").number)
@@ -120,11 +120,11 @@ def numbering(store: Any, run: str) -> Callable[[str], int]:
 def results_of(
     store: Any, texts: Iterable[str], number: Callable[[str], int]
 ) -> tuple[dict[int, Json], dict[str, Json]]:
-    """New results: by the number of an event of the run; or by identity, for a write that another run has begun
-    (``RUN:EVENT``).
+    """The new results: by the number of an event for events of the run; by the identity of the write for a write that
+    another run has begun (``RUN:EVENT``).
 
     Raises:
-        UsageError: A text is no result, or does not name a write of that run.
+        UsageError: A text is no result, or names an event of another run that is no write.
     """
     results: dict[int, Json] = {}
     given: dict[str, Json] = {}
@@ -146,7 +146,7 @@ def results_of(
 
 
 def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
-    """The change that the options describe: options by name, and the new results."""
+    """The change that the options describe. ``how`` has the options by name, ``results`` the new results."""
     prompt = how["prompt"]
     return Change(
         results={str(number): answer for number, answer in results.items()},
@@ -164,7 +164,7 @@ def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
 
 
 def _input(text: str | None) -> Json:
-    """The input of a run. A file may hold any text, such as lines of JSON for standard input."""
+    """The new input of the run. The content of a file may be any text, such as lines of JSON for standard input."""
     return None if text is None else value(text, any_text=text.startswith("@"))
 
 
@@ -194,11 +194,11 @@ def value(text: str, *, any_text: bool = False) -> Json:
     ``@FILE`` stands for the content of a file.
 
     Args:
-        text: As typed.
+        text: The text that the user typed.
         any_text: Allow text that only begins like JSON.
 
     Raises:
-        UsageError: It begins like JSON, and is broken.
+        UsageError: The text begins like JSON, and is broken.
     """
     text = text_of(text)
     if text.strip('"') == "…" and not any_text:
@@ -220,7 +220,7 @@ def value(text: str, *, any_text: bool = False) -> Json:
 
 
 def text_of(text: str) -> str:
-    """A text, or the content of the file that is named after ``@``.
+    """The text itself or, for ``@FILE``, the content of the file.
 
     Raises:
         UsageError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""``reenact fsck``: everything in the store, read and checked."""
+"""``reenact fsck``: reads and checks everything in the store."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _counts(found: CheckResult) -> dict[str, Json]:
 
 
 def touched_runs(found: CheckResult) -> list[str]:
-    """The runs that a break touches, in order."""
+    """The runs that the breaks touch, in order."""
     return sorted({each.run for broken in found.breaks for each in broken.touched})
 
 
@@ -104,7 +104,7 @@ def _tell(shell: Shell, url: str, found: CheckResult) -> None:
 
 
 def _said(touched: TouchedRun) -> str:
-    """A run with its events, in the form for a command line."""
+    """A touched run and its events, in the form of a reference."""
     name = tail(touched.run) if is_run_id(touched.run) else safe(touched.run)
     if not touched.events:
         return f"run {name}"

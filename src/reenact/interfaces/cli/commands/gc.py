@@ -30,7 +30,7 @@ from reenact.triage.kit_of_run import kit_of
 
 _NICE = 10
 _AT_ONCE = 1000
-"""The most runs that one background round removes."""
+"""The most runs that the background process removes at a time."""
 _PAUSE = 0.005
 _MB = 1_000_000
 _FEW = 12
@@ -79,8 +79,8 @@ def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
 
 
 def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
-    """Remove expired runs while other processes work: one process at a time, with pauses, and at most a part in one
-    go."""
+    """Remove expired runs in the background. One process at a time does this, with pauses, and removes a limited number
+    of runs."""
     if hasattr(os, "nice"):
         os.nice(_NICE)
     lock = store.alone()
@@ -91,7 +91,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
         for each in store.housekeeping().due(terms, now, lambda run: is_cold(store, run))[:_AT_ONCE]:
             since = CLOCK.mono_us()
             store.expire(each, now)
-            time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # leave writers at least half of the time
+            time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # leaves writers at least half of the time
         for run in _above_limit(store, [])[:_AT_ONCE]:
             _thin(store, run)
             time.sleep(_PAUSE)
@@ -102,7 +102,8 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
 
 
 def _above_limit(store: SqliteStore, going: list[ExpiredRun]) -> list[RunSize]:
-    """The runs that are thinned because their day exceeds ``day_mb``; runs that expire anyway do not count."""
+    """The runs to be thinned because the runs of their day exceed ``day_mb``. The runs in ``going``, which are removed
+    anyway, do not count."""
     limit = _day_mb() * _MB
     if not limit:
         return []
@@ -123,7 +124,7 @@ def _day_mb() -> float:
 
 
 def _tell_thinned(shell: Shell, thinned: list[RunSize], verb: str) -> None:
-    """Print how many runs were thinned; nothing where none was."""
+    """Print the number of runs that were thinned; nothing if no run was."""
     taken = sum(each.size for each in thinned)
     if shell.json:
         for each in thinned:
@@ -142,8 +143,8 @@ def _terms() -> Mapping[str, str]:
 
 
 def is_cold(store: Store, run: Run) -> bool:
-    """Whether a run cannot be replayed at all. A run whose kit cannot be made counts as cold; one that was thinned does
-    not, because its loss was intended."""
+    """Whether a run cannot be replayed at all. A run whose kit cannot be made counts as cold. A thinned run does not,
+    because its loss was intended."""
     if why_thinned(run):
         return False
     try:

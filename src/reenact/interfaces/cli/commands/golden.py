@@ -1,4 +1,4 @@
-"""``reenact golden``: runs kept as regression tests; a group that imports a command when it is invoked."""
+"""``reenact golden``: the group of commands about goldens, which imports each command when it is invoked."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _COMMANDS = {
 
 
 class Goldens(Command, click.Group):
-    """The commands about goldens."""
+    """The group of commands about goldens."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order in which one needs them."""
+        """The names of the commands, in the order in which a user needs them."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, imported now."""
+        """The command of a name, imported now."""
         if cmd_name not in _COMMANDS:
             return None
         found = importlib.import_module(f"reenact.interfaces.cli.goldens.golden_{cmd_name}").command
@@ -40,7 +40,7 @@ class Goldens(Command, click.Group):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of commands, without importing any."""
+        """Write the table of commands, without importing their modules."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 

@@ -1,4 +1,4 @@
-"""``reenact import``: a recording of another tool becomes a run."""
+"""``reenact import``: makes a run of a recording of another tool."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reenact.timetravel.preview import safe
 
 
 class _ImportCommand(Command):
-    """A command whose help lists every format, with those of other packages."""
+    """The command ``import``, whose help lists every format, including those of other packages."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the formats, then the example."""
@@ -132,7 +132,7 @@ def _would(shell: Shell, found: ExchangesOfRun) -> None:
 
 
 def _plain(found: ExchangesOfRun) -> Json:
-    """The same as JSON data."""
+    """The content of the run that would be imported, as JSON data."""
     return {
         "format": found.source,
         "part": found.label,

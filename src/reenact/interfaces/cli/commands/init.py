@@ -1,4 +1,4 @@
-"""``reenact init``: set a project up."""
+"""``reenact init``: sets up a project."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def command(ctx: click.Context, completion: str | None) -> None:
 
 
 def template() -> str:
-    """The text of a fresh ``reenact.toml``: every setting at its default, commented out."""
+    """The text of a new ``reenact.toml``: every setting at its default, as a comment."""
     parts = [
         "# Settings of reenact for this project. Uncomment what you change; `reenact config` shows what is in force."
     ]
@@ -75,7 +75,7 @@ def _settings(path: Path) -> str:
 
 
 def _added(path: Path, line: str) -> str:
-    """Add a line to a file of git's; other lines and their line ends stay as they are."""
+    """Add a line to a file that git reads. The other lines and their line ends stay unchanged."""
     before = path.read_bytes() if path.exists() else b""
     names = {each.strip().decode(errors="replace").strip("/") for each in before.splitlines()}
     if line.strip("/") in names:

@@ -1,4 +1,4 @@
-"""``reenact kit``: what a replay of a run needs, present and missing, and the budget of chance."""
+"""``reenact kit``: shows what a replay of a run needs (present or missing), and the budget of chance."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _text(run: Run, kit: Kit) -> Iterator[str]:
 
 
 def _word(item: Item) -> str:
-    """The state of an item; for a trace, whether it is exact, semantic or absent."""
+    """The word for the state of an item; for a trace, one of exact, semantic and absent."""
     if not item.fidelity or item.standing is ItemState.PARTIAL:
         return _WORDS[item.standing]
     return item.fidelity if item.there else item.fidelity.upper()
@@ -139,7 +139,7 @@ def _item(item: Item, width: int) -> Iterator[str]:
 
 
 def _next_command(kit: Kit) -> str:
-    """The most useful command: look at a missing item, or replay."""
+    """The most useful next command: one that looks at a missing item, or a replay."""
     name = tail(kit.run)
     seen = next((item.events[0] for item in kit.lacking if item.events), None)
     if seen is not None:

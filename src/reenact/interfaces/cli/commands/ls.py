@@ -1,4 +1,4 @@
-"""``reenact ls``: runs, newest first."""
+"""``reenact ls``: lists runs, newest first."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ else:
     Periods = late("reenact.facts.marks", "Periods")
 
 _WIDE = 110
-"""The least width of a terminal that also shows the figures."""
+"""The least width of a terminal at which the figures are shown, too."""
 _WIDEST_PART = 48
-"""The widest part of an expression in an explanation."""
+"""The most characters of a part of an expression in an explanation."""
 _LOOKED_AT = 200
-"""The most runs that are read to find out whether any run has a name."""
+"""The most runs that are read to find out whether any run names its agent."""
 
 
 @click.command(
@@ -128,7 +128,7 @@ def _explain(shell: Shell, found: Iterable[tuple[str, str]]) -> None:
 
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> bool:
-    """Print the runs; whether there was any."""
+    """Print the runs. Returns whether there was any run."""
     with WorkProgress("looking through the runs"):
         first = next(twigs, None)
     if first is None:
@@ -167,7 +167,7 @@ def _cold(shell: Shell, store: Store, cases: Iterator[ColdCase]) -> None:
 
 
 def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
-    """Each run in its place in the graph, and how it came about."""
+    """A line for each run, with its place in the graph and its origin."""
     now, width = CLOCK.wall_us(), columns()
     for twig in twigs:
         run = twig.run
@@ -179,7 +179,8 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
 
 
 def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
-    """The runs as rows, as wide as the terminal; a narrow terminal gets the most important columns."""
+    """The runs as rows of a table, as wide as the terminal. On a narrow terminal only the most important columns are
+    shown."""
     now, width, expiring = CLOCK.wall_us(), columns(), ExpiryDates(store)
     with WorkProgress("looking through the runs"):
         first = list(islice(runs, _LOOKED_AT))
@@ -187,7 +188,7 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     marks = list(store.marks())
     for run in chain(first, runs):
-        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # one of those may be at any place
+        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # they may be at any place
             yield paint(_line_of(marks.pop(), now, width), dim=True)
         totals = run.totals
         cells = {
@@ -206,12 +207,12 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
 
 
 def _line_of(mark: Mark, now: int, width: int) -> str:
-    """The line for a mark, between the runs after and before it."""
+    """The line for a mark, which is printed between the runs after the mark and the runs before it."""
     return preview.clip(preview.safe(f"-------- {preview.ago(now - mark.at_us):<6}  {mark.name}"), width)
 
 
 def _layout(width: int, *, named: bool) -> dict[str, int]:
-    """The columns for a width, and the width of each; negative for figures."""
+    """The columns for a width, and the width of each column; negative for figures."""
     wide = width >= _WIDE
     layout = {"RUN": 8, "WHEN": 6}
     if named:
@@ -234,10 +235,10 @@ def _row(layout: Mapping[str, int], cells: Mapping[str, str], width: int) -> str
 
 
 def _question(store: Store, run: Run) -> str:
-    """The question that a run was asked; for a fork or a kept replay, its origin first."""
+    """The question that a run was asked; for a fork or a kept replay, the origin of the run comes first."""
     came = "" if run.relation == "request" else origin(run)
     try:
         asked = question_of(store.open(run)) or ("" if run.route else command_of(run))
-    except ReenactError:  # damaged: the list has all runs, and `show` explains the damage of this one
+    except ReenactError:  # the run is damaged: it is listed, too, and `show` explains the damage
         asked = ""
     return f"{came}: {asked}" if came and asked else came or asked

@@ -1,4 +1,4 @@
-"""``reenact mark``: a deploy, or another line in time, across which runs compare."""
+"""``reenact mark``: sets a mark in time, such as a deploy, across which runs are compared."""
 
 from __future__ import annotations
 

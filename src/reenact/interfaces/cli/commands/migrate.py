@@ -1,4 +1,4 @@
-"""``reenact migrate``: an old store is rewritten in today's format, after a copy was made."""
+"""``reenact migrate``: rewrites an old store in today's format, after making a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reenact pack``: one run as one file."""
+"""``reenact pack``: writes one run into one file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reenact.timetravel.preview import duration, safe
 
 _PLACES = 4
 _LONG_US = 2_000_000
-"""Duration of a run from which on the user is told that its replay may take a while."""
+"""The duration of a run from which the user is told that its replay may take a while."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""``reenact record``: run any Python program recorded."""
+"""``reenact record``: runs any Python program and records it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ else:
 
 _SIGNAL = 128
 _QUICK = 200
-"""The most events of a run whose kit is made at once."""
+"""The most events of a run whose kit is made right after the recording."""
 _FEW = 3
 _AT_THE_END: Final = (
     "reenact.timetravel.preview",
@@ -70,7 +70,7 @@ _AT_THE_END: Final = (
     "reenact.interfaces.cli.background_expiry",
     "reenact.store.housekeeping",
 )
-"""Modules for the last line of ``record``, and for the removal of old runs after it."""
+"""The modules that print the last line of ``record``, and that start the removal of old runs after it."""
 
 
 @click.command(
@@ -102,7 +102,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     shell = current(ctx)
     settings = load_settings()
     policy = _policy(settings, order)
-    with SignalForwarder() as forwarding:  # until the last line is printed: what ends the program often reaches us too
+    with SignalForwarder() as forwarding:  # to the last line: a signal for the program often reaches us, too
         ended = run_command(
             argv,
             store_url=store_url(shell),
@@ -122,7 +122,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
 
 
 def _load(policy: Policy) -> None:
-    """Import the modules for the last line while the program runs, so that only the reading is left for its end."""
+    """Import the modules for the last line while the program runs, so that after its end only the run must be read."""
     for name in _AT_THE_END:
         import_module(name)
     if policy.sample < 1 or policy.sampling:
@@ -134,7 +134,7 @@ def _policy(settings: Settings, order: str | None) -> Policy:
 
 
 def _named(settings: Settings, name: str, given: str | None) -> str | None:
-    """An identity: the option if given, else the setting."""
+    """The name of the agent, user, tenant or session: that of the option if given, else that of the setting."""
     value = given if given is not None else settings[name].value
     return value if isinstance(value, str) else None
 
@@ -153,9 +153,10 @@ def _bare(argv: tuple[str, ...]) -> int:
 
 
 def _tell(shell: Shell, run: Run, dropped: str) -> None:
-    """Print the last line of a recording, and its warnings. ``dropped``: why the run was not kept."""
+    """Print the last line of a recording, and its warnings. ``dropped`` is the reason why the run was not kept, or not
+    kept whole; empty if there is none."""
     if shell.json:
-        # The agent owns standard output, so this is the one JSON line that goes to standard error.
+        # The line goes to standard error, although it is JSON, because standard output belongs to the agent.
         shell.talk(
             json.dumps({**run_data(run), "kept": not dropped.startswith("not kept")}, ensure_ascii=False, default=str)
         )
@@ -186,8 +187,8 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
 
 
 def _requests(shell: Shell, run: Run) -> list[Run]:
-    """The runs of a server's requests, newest first; read from the store where the server was killed and could not
-    count them."""
+    """The last runs of a server's requests, newest first. If the server was killed and could not count them, all of its
+    runs."""
     served = run.capture.get("served")
     if not served and run.status is not Status.INTERRUPTED:
         return []
@@ -200,15 +201,16 @@ def _requests(shell: Shell, run: Run) -> list[Run]:
 
 
 def _served(run: Run, kept: int) -> str:
-    """The number of requests that a server has answered, each a run, and of those that were ignored. ``kept``: the runs
-    of a server that was killed."""
+    """The number of requests that a server has answered, each of which is a run, and of requests that were ignored.
+    ``kept`` is the number of runs of a server that was killed."""
     served, ignored = run.capture.get("served", kept or None), run.capture.get("ignored")
     more = f", {ignored} more ignored" if ignored else ""
     return f"  {counted(served, 'request')}{more}" if isinstance(served, int) else ""
 
 
 def _order(shell: Shell, run: Run) -> str:
-    """The events whose order is not proven, if any: the same code may replay differently there."""
+    """The first event whose order is not proven, and the number of others: there the same code may replay
+    differently."""
     if not run.totals.unproven:
         return ""
     try:
@@ -221,18 +223,18 @@ def _order(shell: Shell, run: Run) -> str:
 
 
 def _kit(shell: Shell, run: Run) -> Kit | None:
-    """The kit, if it is quickly made: the program has ended, and its user waits."""
+    """The kit of the run, if it is quickly made, because the user waits; else None."""
     if run.totals.events > _QUICK:
         return None
     try:
         with open_store(store_url(shell)) as store:
             return kit_of(store, run)
-    except ReenactError:  # the run is kept; `reenact kit` shows its state
+    except ReenactError:  # `reenact kit` shows the fault
         return None
 
 
 def _stopping(kit: Kit | None) -> list[Item]:
-    """The calls whose stored answers stop a replay of the code."""
+    """The items of a kit about calls that stop a replay of the code, because their stored answers cannot serve it."""
     lacking = () if kit is None else kit.lacking
     stop = (kits.Stops.CODE, kits.Stops.EVENTS)
     return [each for each in lacking if each.stops in stop and each.standing is kits.ItemState.PARTIAL and each.capture]
@@ -249,11 +251,11 @@ def _score(kit: Kit | None) -> str:
 
 
 def _short(item: Item) -> str:
-    """The name of a missing item; an identity of the run that its tool calls do not carry says so."""
+    """The name of a missing item. For an identity that is missing in tool calls only, the name says so."""
     return f"{item.name} in tool calls" if item.name in identity.IDENTITIES else preview.safe(item.name)
 
 
 def _used(item: Item) -> bool:
-    """Whether this run used a missing item, or was told to have it: `reenact kit` lists the other items too."""
+    """Whether the run used a missing item, or was told to have it; only `reenact kit` lists the other items."""
     used = bool(item.events or item.stops) or item.bucket is not kits.Bucket.ENVIRONMENT
     return item.standing is kits.ItemState.MISSING and used

@@ -1,4 +1,4 @@
-"""``reenact replay``: re-execute a run's code, the world frozen."""
+"""``reenact replay``: executes a run's code again, with all answers from the recording."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ else:
     through = late("reenact.timetravel.changed_tools", "through")
     unseen_by = late("reenact.timetravel.changed_tools", "unseen_by")
 
-# A line that names the command to type: a run is called there as the person called it.
+# The beginning of a line with a command to type. In this command, a run is named as the user named it.
 _PROPOSED = lazy_regex(r"\s*next: ")
 _PROGRAM = "python agent.py"
 _UNNAMED = lazy_regex(r"[^A-Za-z0-9_-]+")
-"""The characters that a golden's name may not have."""
+"""The characters that the name of a golden cannot have."""
 _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 
 
@@ -114,7 +114,7 @@ def command(
 
 
 def _unseen(shell: Shell, url: str, run: Run, options: Options) -> Iterator[str]:
-    """The remark on tools whose code has changed and did not run: they are the same whatever that does."""
+    """The remark on tools whose code has changed and did not run: the replay says nothing about the changed code."""
     with open_store(url) as store:
         called = next(store.open(run).events(kinds=(Kind.TOOL,), limit=1), None)
         changed = unseen_by(store, run, options.through) if called is not None else {}
@@ -124,7 +124,7 @@ def _unseen(shell: Shell, url: str, run: Run, options: Options) -> Iterator[str]
 
 
 def _live() -> Any:
-    """The module for a replay with live calls, imported only then: most replays have none."""
+    """The module for a replay with live calls, imported late because most replays have none."""
     return import_module("reenact.interfaces.cli.live_replay")
 
 
@@ -162,10 +162,11 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
 
 
 def _require_alone(how: dict[str, Any]) -> None:
-    """``--sources`` runs foreign code: it runs frozen, as recorded, and its replay is not kept.
+    """Refuse options that contradict ``--sources``, which runs foreign code: this code runs frozen, as recorded, and
+    its replay is not kept.
 
     Raises:
-        UsageError: Another option contradicts that.
+        UsageError: A contradicting option was given.
     """
     other = next((name for name in ("live", "events", "rev", "cmd", "entry", "save") if how[name]), "")
     if other:
@@ -177,9 +178,10 @@ def _require_alone(how: dict[str, Any]) -> None:
 
 
 def _unmarked(shell: Shell, ref: str, report: Report) -> list[str]:
-    """A remark for each tool of an import of which no call was seen: only marked functions get its answers."""
+    """A remark for each tool of an imported run that the program never called: imported answers go to marked functions
+    only."""
     missed = {number for each in report.differences if each.what == "unused" for number in each.data or ()}
-    if not (missed and report.matched):  # a program that ended at once made no call at all
+    if not (missed and report.matched):  # the remark is no help for a program that made no call at all
         return []
     with opened(shell, ref) as store:
         calls = [each for each in store.events(store.run(whole_run(ref))) if each.call.kind is Kind.TOOL]
@@ -192,9 +194,9 @@ def _unmarked(shell: Shell, ref: str, report: Report) -> list[str]:
 
 
 def _next_command(report: Report, name: str, run: Run, golden: str | None, program: str) -> str:
-    """The next command: keep a replay that was the same as a test, or look at the event that differs. Empty where there
-    is nothing more to see. ``golden``: the name of a golden of the run; empty where the run is that of a golden.
-    ``program``: the option that names the program of an imported run; empty for others."""
+    """The next command: keep a replay that was the same as a test, or look at the event that differs. Empty if there is
+    nothing more to see. ``golden`` is the name of a golden of the run; empty if the run itself belongs to a golden.
+    ``program`` is the option that names the program of an imported run; empty for any other run."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
@@ -206,7 +208,7 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None, progr
         return f"reenact replay {name}{program}"
     if golden is not None:
         return f"reenact golden run {golden}" if golden else ""
-    if run.interrupted_at is not None:  # an expectation needs a run that has ended
+    if run.interrupted_at is not None:  # a golden with an expectation needs a run that has ended
         return f"reenact fork {name}:{run.interrupted_at} --live reads --dry-run"
     option = "--holds" if run.status is Status.OK else "--expect"
     (file,) = shlex.split(name)
@@ -215,8 +217,8 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None, progr
 
 
 def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
-    """The name of a golden that was made of a run; empty where the run itself belongs to a golden, None where there is
-    none."""
+    """The name of a golden that was made of a run; empty if the run itself belongs to a golden, None if there is no
+    golden."""
     if shell.named:
         return None if cast("BundleStore", store).bundle.golden is None else ""
     return run.tags.get(GOLDEN, "").partition(",")[0] or None
@@ -237,9 +239,9 @@ def _tell(
             shell.talk(f"reenact: {shell.called(preview.safe(text)) if _PROPOSED.match(text) else preview.safe(text)}")
     for text in (*report.refused, *report.remarks):
         shell.talk(f"reenact: {preview.safe(text)}")
-    if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
+    if not any("\n  next: " in each.text for each in report.differences):  # a divergence may name its own next command
         name = shell.named.get(tail(run.id), tail(run.id))
-        # The code of a bundle is not here, so it can be no test here: it is kept.
+        # The code of a bundle is not in this project, so a test cannot be made of it. The next command keeps the run.
         kept = sources and not report.exit_code
         onward = f"reenact unpack {name}" if kept else _next_command(report, name, run, golden, program)
         if onward:

@@ -1,4 +1,4 @@
-"""``reenact resend``: one recorded model call sent again, as it was or with something changed."""
+"""``reenact resend``: sends one recorded model call again, as it was or with something changed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
 
 
 def _asked(how: Mapping[str, Any], times: int) -> list[str]:
-    """The options that decide what is sent, and where: they repeat what a dry run has shown."""
+    """The options that decide what is sent, and where, so that the next command repeats what a dry run has shown."""
     words = [word for name in ("model", "prompt", "to") if how[name] for word in (f"--{name}", how[name])]
     words += [word for text in how["param"] for word in ("--param", text)]
     words += ["--key-env", how["key_env"]] if how["key_env"] else []
@@ -132,7 +132,7 @@ def _asked(how: Mapping[str, Any], times: int) -> list[str]:
 
 
 def _rebuilt(shell: Shell, request: ModelRequest, *, check: bool, ref: str) -> None:
-    """Say that the request was rebuilt and may differ from the recorded one; refuse to compare it.
+    """Tell the user that the request was rebuilt and may differ from the recorded one; with ``check``, refuse it.
 
     Raises:
         UnreplayableRun: The recording has no exact body, and --check was given.
@@ -192,7 +192,7 @@ def _announce(
 
 
 def _estimate(before: Reading | None, model: str | None) -> Decimal | None:
-    """The cost of one more answer, if it has as many tokens as the recorded one."""
+    """The cost of one more answer, if it has as many tokens as the recorded answer."""
     priced = prices()
     if before is None or priced is None:
         return None
@@ -221,7 +221,7 @@ def _recorded(recording: Recording, event: Event) -> Reading | None:
 
 
 def _then(recording: Recording, event: Event, before: Reading | None) -> dict[str, Json]:
-    """The facts of the recorded answer."""
+    """The facts of the recorded answer, for the table."""
     priced = prices()
     cost = (
         None if before is None or priced is None else reading_cost(before.to_json(), recording.run.started_us, priced)
@@ -252,7 +252,7 @@ def _tell(shell: Shell, before: Reading | None, then: Mapping[str, Json], answer
 
 
 def _error(sent: SendResult) -> str:
-    """Why there is no answer; empty where there is one."""
+    """The reason why there is no answer; empty if there is an answer."""
     if sent.answered or sent.error:
         return sent.error
     told = (sent.reading.error if sent.reading is not None else None) or {}
@@ -269,7 +269,8 @@ def _lines(
     rows: Sequence[Mapping[str, Json]],
     answers: Sequence[SendResult],
 ) -> list[str]:
-    """The facts as a table, then the texts; with one answer, the recorded text and the new one side by side."""
+    """The facts as a table, then the texts. If there is only one new answer, the recorded text and the new text are
+    side by side."""
     head = ("", "RUN", "MODEL", "SEED", "FINGERPRINT", "FINISH", "TOKENS", "DISTANCE", "COST $", "TIME")
     table = [head, ("then", "", *_cells(then), "", *_spent(then))]
     for n, row in enumerate(rows, 1):
@@ -291,7 +292,7 @@ def _lines(
 
 
 def _fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The rows of a table as lines; each column as a line where only so they fit."""
+    """The lines of a table, one for each row; one for each column if only these lines fit the width."""
     wide, turned = _padded(table), _padded(list(zip(*table, strict=True)))
     fits = max(map(len, wide)) <= width or max(map(len, turned)) > width
     return wide if fits else turned

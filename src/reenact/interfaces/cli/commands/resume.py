@@ -72,7 +72,7 @@ def command(
 
 
 def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks: bool) -> ForkReport:
-    """Resume, and ask about each write in doubt on the way."""
+    """Resume a run, and ask the user about each write in doubt on the way."""
     while True:
         report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
         with opened(shell) as store:
@@ -88,8 +88,8 @@ def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks
 
 
 def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]:
-    """The user's answer on the write in doubt at which a resumption stopped, and the result of that write; empty
-    without such a write."""
+    """The user's answer on the write in doubt at which a resumption stopped, and the result of that write; empty if
+    there is no such write."""
     doubt = report.doubted
     if doubt is None:
         return "", None

@@ -1,4 +1,4 @@
-"""``reenact salvage``: copies all that a damaged store still holds into a new store."""
+"""``reenact salvage``: copies all readable parts of a damaged store into a new store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reenact.store.store_file import no_store
 from reenact.timetravel.preview import safe
 
 LOST = 4
-"""The exit code when something could not be saved."""
+"""The exit code if a part of the store could not be saved."""
 
 
 @click.command(

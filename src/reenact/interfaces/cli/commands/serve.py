@@ -1,4 +1,4 @@
-"""``reenact serve``: receives OpenTelemetry traces over HTTP and gRPC as runs."""
+"""``reenact serve``: receives OpenTelemetry traces over HTTP and gRPC, and makes runs of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _HTTP = "127.0.0.1:4318"
 _RPC = "127.0.0.1:4317"
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _WAKE_S = 0.5
-"""How often the main thread checks whether it must end, where a signal does not wake a lock."""
+"""The seconds between two checks of the main thread whether it must end, because a signal may not wake a waiting
+lock."""
 
 
 @click.command(
@@ -65,7 +66,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
     with ExitStack() as closing:
         store = closing.enter_context(opened(shell))
         receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
-        closing.callback(_join_last, shell, receiver)  # when nothing listens any more
+        closing.callback(_join_last, shell, receiver)  # called last: nothing listens any more
         told = _RequestLines(shell)
         listening = [listen(web, receiver, token, told, Page(store).text)]
         closing.callback(listening[0].close)
@@ -90,7 +91,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
 
 
 def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
-    """Join the parts of long traces. A fault leaves them as they are: nothing is lost."""
+    """Join the parts of long traces. After a fault the parts stay separate, and nothing is lost."""
     try:
         while receiver.join_due(every=every):
             pass
@@ -99,8 +100,8 @@ def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
 
 
 def _join_last(shell: Shell, receiver: Receiver) -> None:
-    """Join all parts, because the receiver ends. It may take as long as the import of their traces; a further signal
-    leaves them as they are."""
+    """Join the parts of all traces, because the receiver ends. This may take as long as the import of the traces; after
+    a further signal, the parts stay separate."""
     if not receiver.parted:
         return
     traces = counted(receiver.parted, "trace")
@@ -113,7 +114,7 @@ def _join_last(shell: Shell, receiver: Receiver) -> None:
 
 
 class _RequestLines:
-    """Prints a line for each request that came in, from any thread."""
+    """Prints a line for each request that arrives, in any thread."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
@@ -137,7 +138,7 @@ class _RequestLines:
 
 
 def _token(name: str | None) -> str:
-    """The token that senders must show; empty without one."""
+    """The token that senders must show; empty if none is required."""
     if name is None:
         return ""
     found = os.environ.get(name, "")
@@ -170,7 +171,8 @@ def _address(text: str, token: str) -> Address:
 
 
 def _ends(over: threading.Event, receiver: Receiver) -> None:
-    """On a signal that ends us, answer the requests that have come, and join no parts any longer."""
+    """Let a signal that ends us stop the waiting and the joining of parts. Requests that have arrived are still
+    answered."""
 
     def end(*_: object) -> None:
         over.set()
@@ -184,7 +186,7 @@ def _ends(over: threading.Event, receiver: Receiver) -> None:
 
 
 def _begun(shell: Shell, listening: list[SpanListener], without_rpc: str) -> None:
-    """Print the addresses: the port may have been chosen by the system."""
+    """Print the addresses, because the system may have chosen the port."""
     if shell.json:
         shell.line({"listening": [each.url for each in listening]})
     shell.talk(f"reenact: listening on {' and '.join(each.url for each in listening)}; Ctrl-C ends it")

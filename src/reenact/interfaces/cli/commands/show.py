@@ -1,4 +1,4 @@
-"""``reenact show``: a run as a story, or one event in detail."""
+"""``reenact show``: shows a run as a story, or one event in detail."""
 
 from __future__ import annotations
 
@@ -49,13 +49,14 @@ else:
     allowing = late("reenact.timetravel.forks.again", "allowing")
 
 _STRAND = 18
-"""The widest column of lanes."""
+"""The most characters of the column for lanes."""
 _NARROW = 40
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The options of ``show``: everything or folded, states, one line, child runs, a model's opinion."""
+    """The options of ``show``: whether to show everything, states, one line for the whole run, or child runs; and
+    whether to ask a model's opinion."""
 
     everything: bool
     state: bool
@@ -162,13 +163,13 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
 
 
 def _said(store: Store) -> Golden | None:
-    """The golden that was opened; None where it is a run of a store."""
+    """The golden that was opened; None if a run of a store was opened."""
     said = store.bundle.golden if isinstance(store, BundleStore) else None
     return None if said is None else Golden.from_json(said)
 
 
 def _golden(store: Store) -> Iterator[str]:
-    """The facts of a golden, after the run that it holds."""
+    """The lines on a golden, printed after its run."""
     golden = _said(store)
     if golden is None:
         return
@@ -186,13 +187,13 @@ def _next_command(run: Run, view: _View) -> str:
         return f"reenact kit {tail(run.id)}"
     if run.entry.kind == "block":
         return "" if view.state else f"reenact show {tail(run.id)} --state"
-    if run.interrupted_at is not None and not run.relation:  # it was killed: its replay stops at the calls under way
+    if run.interrupted_at is not None and not run.relation:  # killed: a replay would stop at the calls that were open
         return f"reenact resume {tail(run.id)}"
     return f"reenact replay {tail(run.id)}"
 
 
 def _thinned(run: Run) -> Iterator[str]:
-    """A line that says that a run has no bodies any more, and why."""
+    """The line that says why a thinned run has no bodies any more."""
     why = why_thinned(run)
     if why:
         said = f"  thinned   {preview.safe(why)}: of each body size and digest are kept, so nothing replays"
@@ -200,7 +201,7 @@ def _thinned(run: Run) -> Iterator[str]:
 
 
 def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator[str]:
-    """When the run expires, at the end of its story."""
+    """The line at the end of a story that says when the run expires."""
     text = "" if wanted.stretch or view.state else ExpiryDates(store).line(run)
     if text:
         yield paint(preview.clip(f"  expires   {preview.safe(text)}", columns()), dim=True)
@@ -214,7 +215,7 @@ def _json(
     expires: Mapping[str, Json],
     seen: SuspicionLook | None,
 ) -> None:
-    """The run, then its events or steps, one JSON line each; nothing is folded."""
+    """Print the run, then its steps or events, each as one JSON line; nothing is folded."""
     shell.line({"type": "run"} | priced_run(recording) | dict(expires))
     if view.state and not view.oneline:
         for step in steps_of(recording, shown=True):
@@ -254,7 +255,7 @@ def _text(
 
 
 def _asked(recording: Recording, width: int) -> Iterator[str]:
-    """The run's command line, and its user's question."""
+    """The lines with the run's command line, and the question of its user."""
     run, question = recording.run, question_of(recording)
     command = "" if run.entry.kind == "request" else command_of(run)
     if run.entry.kind == "request":
@@ -266,7 +267,7 @@ def _asked(recording: Recording, width: int) -> Iterator[str]:
 
 
 def _ended(recording: Recording, width: int) -> Iterator[str]:
-    """How the run ended: its answer, or the exception with the line of the agent's code."""
+    """The line on the end of the run: its answer, or the exception with the line of the agent's code."""
     run = recording.run
     if run.interrupted_at is not None:
         yield paint(f"  ended     interrupted at #{run.interrupted_at}", fg="yellow")
@@ -332,12 +333,12 @@ def story_line(line: StoryLine, width: int = WIDTH, strands: int = 0) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """The end of a lane's name: the end is where lanes differ."""
+    """The end of a lane's name, because names of lanes differ at their end."""
     return text if len(text) <= width else "…" + text[1 - width :]
 
 
 def _steps(recording: Recording, width: int) -> Iterator[str]:
-    """The steps: the input state, decision, calls and output state of each."""
+    """The lines on each step: its input state, decision, calls and output state."""
     for step in steps_of(recording, shown=True):
         name = preview.safe(step.name) or "(derived)"
         yield f"step {step.number}  {name}  #{step.first}..{step.last}  {preview.duration(step.duration_us)}"

@@ -1,4 +1,4 @@
-"""``reenact stats``: runs, bytes, tokens and cost, by agent, tenant, day or class."""
+"""``reenact stats``: adds up runs, bytes, tokens and cost, by agent, tenant, day or class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = 5
 """The most models without a price that are named."""
 _NEXT = {"day": "reenact stats --by class", "class": "reenact gc --dry-run", "mark": "reenact ls --since @"}
 MARK = "mark"
-"""The grouping by the time between two marks."""
+"""The value of ``--by`` for the periods between two marks."""
 _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
 
 
@@ -92,7 +92,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
 
 
 def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> list[tuple[str, ...]]:
-    """The groups in display order: days and periods between marks by time, the latest first."""
+    """The groups in the order of display: days, and periods between marks, by time with the latest first; other groups
+    by ``_rank``."""
     ranked = sorted(groups, key=lambda key: _rank(key, groups[key]))
     if by == MARK:
         return sorted(ranked, key=lambda key: -periods.names.index(key[0]))
@@ -100,8 +101,7 @@ def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> 
 
 
 def _moved(account: Account, periods: Periods) -> Iterator[str]:
-    """Whether the share of failed runs has changed since the last mark, compared with the time from the mark before
-    it."""
+    """Whether the share of failed runs has changed since the last mark, compared with the period before this mark."""
     if len(periods.names) < 2:
         return
     groups = account.by([MARK], {MARK: lambda run: periods.of(run.started_us)})
@@ -118,7 +118,7 @@ def _moved(account: Account, periods: Periods) -> Iterator[str]:
 
 
 def _rank(key: tuple[str, ...], of: Sum) -> tuple[Any, ...]:
-    """The sort key: the highest cost first, then the largest."""
+    """The key that sorts groups: the highest cost first, then the largest group."""
     return (-of.cost, -of.tokens_in - of.tokens_out, -of.runs, key)
 
 
@@ -163,14 +163,14 @@ def _cells(of: Sum) -> list[str]:
 
 
 def _money(of: Sum) -> str:
-    """The known cost, with a plus where calls without a price come on top."""
+    """The known cost, with a plus if there are calls without a price."""
     if of.whole:
         return amount(of.cost) if of.models or of.cost else "-"
     return f"{amount(of.cost)} + ?" if of.cost else "?"
 
 
 def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
-    """Name the calls without a price, so that the sum is not taken for the whole."""
+    """Tell the user which calls have no price, so that the sum is not taken for the whole cost."""
     if total.whole:
         return
     calls = counted(sum(total.unpriced.values()), "model call")
@@ -185,7 +185,7 @@ def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
 
 
 def _chart(account: Account) -> Iterator[str]:
-    """The runs and tokens of each day, as bars; only for a terminal."""
+    """The runs and tokens of each day, as bars; nothing where standard output is no terminal."""
     if not sys.stdout.isatty():
         return
     by_day = {key[0]: found for key, found in account.by(["day"]).items()}

@@ -1,4 +1,4 @@
-"""``reenact tag``: labels on a run."""
+"""``reenact tag``: sets labels of a run."""
 
 from __future__ import annotations
 

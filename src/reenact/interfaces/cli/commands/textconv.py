@@ -1,4 +1,4 @@
-"""``reenact textconv``: a bundle as text, for ``git diff``."""
+"""``reenact textconv``: prints a bundle as text, for ``git diff``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reenact timeline``: the state of a run at any event, and what changed it."""
+"""``reenact timeline``: shows the state of a run at any event, and what changed it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def command(
 
 
 def _watch(shell: Shell, timeline: Timeline, expression: str, stretch: tuple[int, int | None]) -> None:
-    """Print each hit when it is found; the next command shows the first."""
+    """Print each hit when it is found. The next command shows the first hit."""
     first, last = stretch
     hits = timeline.watch(expression, after=first - 1, before=None if last is None else last + 1)
     met: Event | None = None
@@ -239,7 +239,7 @@ def _overview(shell: Shell, timeline: Timeline, stretch: tuple[int, int | None])
 
 
 def _summary(timeline: Timeline, changes: Changes) -> str:
-    """One line of the overview; empty where nothing changed."""
+    """One line of the overview; empty if nothing changed."""
     event = changes.event
     if event.kind == Kind.STEP:
         found = [*changes.since, *changes.state]

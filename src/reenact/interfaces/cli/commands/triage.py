@@ -1,4 +1,4 @@
-"""``reenact triage``: failed, flagged and cold runs by what they share, a representative of each."""
+"""``reenact triage``: groups failed, flagged and cold runs by what they share, with a representative of each group."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _ALONE = ("every", "expect_", "cmd", "entry", "fresh", "dry_run")
 
 
 def _trying(function: F) -> F:
-    """Give the command the options for a candidate."""
+    """Give a command the options for a candidate."""
     for option in reversed(_TRYING):
         function = option(function)
     return function
@@ -196,7 +196,7 @@ def all_seen(store: Store) -> list[EndedRun]:
 def _chosen(
     shell: Shell, store: Store, every: list[EndedRun], where: str | None, filters: Mapping[str, Any]
 ) -> list[EndedRun]:
-    """The chosen runs. The runs themselves are read only if an option needs more than their times."""
+    """The runs that the options choose. The runs themselves are read only if an option needs more than their times."""
     ids = None
     if where is not None or set(filters) - _BY_TIME:
         ids = frozenset(run.id for run in chosen(store, where, None, filters, shell.talk))
@@ -208,7 +208,7 @@ def _chosen(
 def _reasons(store: Store, run_id: str) -> tuple[Reason, ...]:
     try:
         return reasons(kit_of(store, store.run(run_id)))
-    except ReenactError:  # it was just removed, or is damaged: the group names the missing parts
+    except ReenactError:  # the run was just removed, or is damaged
         return ()
 
 

@@ -1,4 +1,4 @@
-"""``reenact unpack``: a packed run into the store."""
+"""``reenact unpack``: copies a packed run into the store."""
 
 from __future__ import annotations
 

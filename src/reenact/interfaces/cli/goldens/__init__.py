@@ -1,1 +1,1 @@
-"""The commands about goldens, a module each; imported when invoked."""
+"""The commands about goldens. Each has a module, which is imported when the command is invoked."""

@@ -1,4 +1,4 @@
-"""``reenact golden add``: a run becomes a regression test."""
+"""``reenact golden add``: makes a regression test of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
 _FEW = 6
-"""The most names of answers that are listed."""
+"""The most answers whose names are listed."""
 
 
 @click.command(
@@ -122,10 +122,10 @@ def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer
 
 
 def program_of(how: Mapping[str, Any]) -> dict[str, Any]:
-    """The program of an imported run, as ``--cmd`` or ``--entry`` name it: the items ``command`` and ``entry``.
+    """The program of an imported run, which ``--cmd`` or ``--entry`` names, as the items ``command`` and ``entry``.
 
     Raises:
-        UsageError: Both are given, or one cannot be read.
+        UsageError: Both options are given, or an option cannot be read.
     """
     cmd, entry = how["cmd"], how["entry"]
     try:
@@ -150,10 +150,11 @@ def _fixed(store: Store, ref: str | None) -> Any:
 
 
 def _scripted(text: str) -> ScriptedAnswer:
-    """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "args": {…}}]}``.
+    """The answer from a text ``CALL=@FILE`` or ``CALL=JSON``. A model's answer is ``{"say": TEXT, "uses": [{"name": …,
+    "args": {…}}]}``.
 
     Raises:
-        UsageError: The text is neither, or the file cannot be read.
+        UsageError: The text has neither form, or the file cannot be read.
     """
     call, sign, value = text.rpartition("=@") if "=@" in text else text.partition("=")
     value = "@" + value if sign == "=@" else value
@@ -222,10 +223,11 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: AddedGolden, test: str | N
 
 
 def _tell_ways(shell: Shell, added: AddedGolden, again: str) -> None:
-    """Print how a stale golden gets its missing answers; the next command is one that needs no editing."""
+    """Print the ways in which a stale golden gets its missing answers. The next command is a way that needs no
+    editing."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
-    if written:  # the command is put together from the golden, which knows nothing of tests
+    if written:  # the golden made its command, and does not know --no-test
         command = now.next_command + " --no-test" * ("--no-test" in again.split())
         shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself, in place of JSON:\n  {command}")
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""

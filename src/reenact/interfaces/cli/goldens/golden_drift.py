@@ -1,4 +1,4 @@
-"""``reenact golden drift``: which goldens today's code has left behind, and why."""
+"""``reenact golden drift``: lists the goldens that no longer agree with today's code, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reenact golden ls``: the goldens of this project."""
+"""``reenact golden ls``: lists the goldens of this project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``reenact golden run --mode review``: shows each difference that today's code makes, and asks whether it is meant."""
+"""``reenact golden run --mode review``: shows each difference that today's code makes, and asks whether the difference
+is intended."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _QUESTION = "accept? [y]es, [n]o, [a]ll that are left, [q]uit"
 
 
 class _Quit(Exception):
-    """The person stops the review: differences that were accepted before are kept."""
+    """Raised when the user stops the review. Differences that were accepted before stay accepted."""
 
 
 def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reasons: Reasons) -> int:
@@ -63,7 +64,7 @@ def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reason
 def _settled(
     shell: Shell, golden_dir: GoldenDir, looked: ReviewResult, reasons: Reasons, *, asks: bool
 ) -> tuple[SettledGolden, bool]:
-    """The result of one golden, and whether to go on with the next."""
+    """Review one golden. Returns the result, and whether to go on with the next golden."""
     asks = asks and looked.outcome.status == "passed" and bool(looked.left)
     go_on = True
     _show(shell, looked, asks=asks)
@@ -138,7 +139,7 @@ def _answer() -> str:
 
 
 def _reason() -> str:
-    """The reason, which the user must give."""
+    """The reason that the user types; an empty reason is asked for again."""
     while True:
         given = _line("reason: ")
         if given:
@@ -149,7 +150,7 @@ def _line(prompt: str) -> str:
     """One line that the user types.
 
     Raises:
-        _Quit: The input has ended.
+        _Quit: The input has ended, or the user has interrupted it.
     """
     try:
         click.echo(prompt, err=True, nl=False)
@@ -161,7 +162,7 @@ def _line(prompt: str) -> str:
     return given.strip()
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- the result ------------------------------------------------------------------------------------------------------
 
 
 def _tell(shell: Shell, settled: SettledGolden) -> None:
@@ -186,7 +187,7 @@ def _tell(shell: Shell, settled: SettledGolden) -> None:
 
 
 def _next(settled: SettledGolden) -> str:
-    """The next command; empty where nothing is wrong."""
+    """The next command; empty if nothing is wrong."""
     outcome = settled.outcome
     name = shlex.quote(outcome.name)
     if outcome.status == "passed":

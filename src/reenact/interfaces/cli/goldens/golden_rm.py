@@ -1,4 +1,4 @@
-"""``reenact golden rm``: remove a golden."""
+"""``reenact golden rm``: removes a golden."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(ctx: click.Context, name: str) -> None:
     shell = current(ctx)
     golden_dir = open_golden_dir()
     path = rm_golden(golden_dir, name)
-    with suppress(ReenactError), opened(shell) as store:  # where there is no store, nothing is kept for it
+    with suppress(ReenactError), opened(shell) as store:  # without a store, no run is kept for the golden
         let_runs_go(store, name)
     test, gone = remove_test(golden_dir, name)
     if shell.json:

@@ -1,4 +1,4 @@
-"""``reenact golden run``: today's code on the goldens."""
+"""``reenact golden run``: runs today's code on the goldens."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
 
 
 def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> None:
-    """Refuse options that go with mode frozen only, instead of ignoring them.
+    """Refuse options that only the mode ``frozen`` has, instead of ignoring them in other modes.
 
     Raises:
         UsageError: Such an option was given.
@@ -139,7 +139,7 @@ def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> No
 
 
 def _mark(shell: Shell, named: str, how: dict[str, Any]) -> Mark | None:
-    """The mark whose revision is run; None if none was named.
+    """The mark whose revision is run; None if no mark was named.
 
     Raises:
         UsageError: There is no such mark, it has no revision, or another revision was given too.
@@ -203,7 +203,7 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
 
 
 def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) -> int:
-    """Run a mode that changes goldens."""
+    """Run a mode that records answers into goldens."""
     code, first = 0, ""
     for name in names:
         recorded: RecordedAnswers = record_missing(golden_dir, name, again=mode == "rerecord")
@@ -217,7 +217,7 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
             shell.talk(safe(line))
         if recorded.unproven and recorded.outcome.status == "passed":
             shell.talk(f"reenact: not proven on the recorded code: {safe(recorded.unproven)}")
-        if recorded.outcome.status != "passed":  # one that said itself what helps is done
+        if recorded.outcome.status != "passed":  # the message may have named its own next command
             first = first or ("" if recorded.outcome.next_command else _next_command(recorded.outcome))
     shell.next(first if code else "reenact golden run")
     return code
@@ -257,7 +257,7 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
 
 
 def _next_command(bad: Outcome) -> str:
-    """The next command for a golden that did not pass: the one that its message names, else one that shows its
+    """The next command for a golden that did not pass: the command that its message names, else one that shows its
     incident."""
     if bad.next_command and (bad.status in ("stale", "broken") or bad.blind_spot):
         return bad.next_command

@@ -13,8 +13,8 @@ _WIDTH = 100
 
 
 def history_lines(golden: Golden) -> Iterator[str]:
-    """A line for each entry, oldest first; then the differences that are accepted while others are open, and the
-    answers that a person wrote."""
+    """A line for each entry of the history, oldest first. Lines follow for the differences that are accepted while
+    others are open, and for the answers that a person wrote."""
     for change in golden.history:
         yield _line(change, change.what)
     for change in golden.pending:
