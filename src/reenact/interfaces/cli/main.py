@@ -25,8 +25,8 @@ Exit codes: 0 same or fine, 1 different, 2 usage, 3 not replayable, 4 store dama
 refused."""
 
 _GARBAGE = 50_000
-"""Allocations between two garbage collections in a command: loading makes many objects, and collecting them early costs
-a tenth of a start."""
+"""The number of allocations between two garbage collections in a command. The import of modules makes many objects, and
+early collections would cost a tenth of the start."""
 
 _FIRST_STEPS = (
     "reenact record -- python agent.py",
@@ -43,7 +43,7 @@ class LazyGroup(click.Group):
         return [entry.name for entry in COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name; for a planned command, one that says that it is not available yet."""
+        """The command of this name; for a planned command, a placeholder that says that it is not available yet."""
         entry = BY_NAME.get(cmd_name)
         if entry is None:
             return None
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
         extra.pop("standalone_mode", None)
         extra.setdefault("prog_name", "reenact")
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # our parent closed it: nothing reads it
+            if getattr(sys, name) is None:  # our parent process has closed the stream
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the life of the process
         shell = Shell()
         try:
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def planned(entry: CommandEntry) -> click.Command:
-    """The placeholder for a planned command: it says that this version does not have it."""
+    """The placeholder for a planned command, which says that this version does not have the command."""
 
     def refuse(words: tuple[str, ...]) -> None:
         raise UsageError(
@@ -120,7 +120,7 @@ def planned(entry: CommandEntry) -> click.Command:
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from importlib.metadata import version  # imported here: it costs 20 ms, and --help has 80
+        from importlib.metadata import version  # late: it costs 20 of the 80 ms for --help
 
         click.echo(f"reenact {version('reenact')}")
         ctx.exit()
@@ -151,4 +151,4 @@ def main() -> NoReturn:
     try:
         cli.main()
     finally:
-        gc.freeze()  # at its end the interpreter collects garbage in all objects: that took as long as `--help`
+        gc.freeze()  # spares the last garbage collection, which takes as long as `--help`
