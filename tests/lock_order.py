@@ -18,6 +18,11 @@ from typing import Any, Final
 
 ORDER: Final = (
     (
+        "facts.growth:Growth._lock",
+        "seams.stdin:_lock",
+        "seams.stdout:_lock",
+    ),
+    (
         "seams.numpy_random:_lock",
         "seams.rebinding:_Modules.lock",
         "seams.rpc.rendezvous:Rpc.lock",
@@ -27,7 +32,6 @@ ORDER: Final = (
     ("store.store_file:StoreFile._lock",),
     ("store.connection:WriteConnection._lock",),
     (
-        "facts.growth:Growth._lock",
         "recording.recorded_speech:StreamListener._lock",
         "recording.recording_session:RecordingSession._lock",
         "recording.repeated_calls:Repeats._lock",
@@ -41,8 +45,6 @@ ORDER: Final = (
         "seams.boot.folders:_lock",
         "seams.boot.fork_server_client:_Interpreter._lock",
         "seams.http.outgoing_request:_Memory._lock",
-        "seams.stdin:_lock",
-        "seams.stdout:_lock",
         "seams.strands.main_thread_end:_lock",
         "seams.watch:Watch._lock",
         "seams.wiring:_lock",
@@ -90,7 +92,7 @@ class OrderedLock:
 
     def __enter__(self) -> None:
         locks = _held.locks
-        if locks and self not in locks:
+        if _watches and locks and self not in locks:
             outer = max(locks, key=lambda each: each.rank)
             if outer.rank >= self.rank and outer.locked():  # an interrupt may have left one behind
                 stack = traceback.extract_stack()[:-1]
@@ -147,9 +149,16 @@ def _on_making(kind: Any, attribute: str, rank: int, name: str) -> None:
     kind.__init__ = made
 
 
+def begin() -> None:
+    """Forget what this thread holds by our count: what an interrupted test has left behind is not the next one's."""
+    _held.locks.clear()
+    broken.clear()
+
+
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """The locks of what is made in the block are plain: for a test that counts every call of a function."""
+    """Nothing is told of in the block, and the locks of what is made in it are plain: for a test that counts every call
+    of a function, or interrupts our code wherever it is."""
     global _watches
     _watches = False
     try:

@@ -81,6 +81,7 @@ def test_reads_are_kept_whenever_the_writer_looks(store: reenact.Store) -> None:
     assert reenact.replay("@", entry=entry, store=store).output == seen
 
 
+@pytest.mark.interrupts
 @pytest.mark.parametrize("watched", [Writer._account, RecordingSession.decide, RecordingSession.lane_number])
 def test_a_signal_handler_may_print_and_call_wherever_it_interrupts(store: reenact.Store, watched: Any) -> None:
     """The handler runs before each line of the recorder in turn, as a signal may make it do."""

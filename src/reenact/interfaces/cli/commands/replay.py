@@ -25,7 +25,6 @@ from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_lines import in_force
 from reenact.replaying.replay_report import Report
-from reenact.store import open_store
 from reenact.store.back_ends import BUNDLE
 from reenact.timetravel import preview
 
@@ -108,14 +107,14 @@ def command(
         program = f"--entry {shlex.quote(options.entry)}" if options.entry else f"--cmd {shlex.quote(cmd or _PROGRAM)}"
         report = replace(report, remarks=(*report.remarks, *_unmarked(shell, ref, report)))
     elif not (report.exit_code or events or options.rev or options.sources):
-        report = replace(report, remarks=(*report.remarks, *_unseen(shell, url, run, options)))
+        report = replace(report, remarks=(*report.remarks, *_unseen(shell, ref, run, options)))
     _tell(shell, report, run, golden, program, verbose=verbose, sources=options.sources)
     ctx.exit(report.exit_code)
 
 
-def _unseen(shell: Shell, url: str, run: Run, options: Options) -> Iterator[str]:
+def _unseen(shell: Shell, ref: str, run: Run, options: Options) -> Iterator[str]:
     """The remark on tools whose code has changed and did not run: the replay says nothing about the changed code."""
-    with open_store(url) as store:
+    with opened(shell, ref) as store:
         called = next(store.open(run).events(kinds=(Kind.TOOL,), limit=1), None)
         changed = unseen_by(store, run, options.through) if called is not None else {}
     if changed:
@@ -193,19 +192,17 @@ def _unmarked(shell: Shell, ref: str, report: Report) -> list[str]:
     ]
 
 
-def _next_command(report: Report, name: str, run: Run, golden: str | None, program: str) -> str:
+def _next_command(report: Report, name: str, run: Run, golden: str | None) -> str:
     """The next command: keep a replay that was the same as a test, or look at the event that differs. Empty if there is
-    nothing more to see. ``golden`` is the name of a golden of the run; empty if the run itself belongs to a golden.
-    ``program`` is the option that names the program of an imported run; empty for any other run."""
+    nothing more to see. ``golden`` is the name of a golden of the run; empty if the run itself belongs to a golden."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
     if report.exit_code:
         diff = report.saved and not report.refused
         return f"reenact diff {name} {tail(report.saved)}" if diff else "reenact doctor" if report.refused else ""
-    program = f" {program}" if program else ""
     if report.mode != "code":
-        return f"reenact replay {name}{program}"
+        return f"reenact replay {name}"
     if golden is not None:
         return f"reenact golden run {golden}" if golden else ""
     if run.interrupted_at is not None:  # a golden with an expectation needs a run that has ended
@@ -213,7 +210,7 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None, progr
     option = "--holds" if run.status is Status.OK else "--expect"
     (file,) = shlex.split(name)
     kept_as = _UNNAMED.sub("-", file.rpartition("/")[2].partition(BUNDLE)[0])
-    return f"reenact golden add {name} --as run-{kept_as} {option} \"status == 'ok'\"{program}"
+    return f"reenact golden add {name} --as run-{kept_as} {option} \"status == 'ok'\""
 
 
 def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
@@ -243,9 +240,11 @@ def _tell(
         name = shell.named.get(tail(run.id), tail(run.id))
         # The code of a bundle is not in this project, so a test cannot be made of it. The next command keeps the run.
         kept = sources and not report.exit_code
-        onward = f"reenact unpack {name}" if kept else _next_command(report, name, run, golden, program)
+        onward = f"reenact unpack {name}" if kept else _next_command(report, name, run, golden)
         if onward:
-            shell.talk(f"reenact: next: {with_a_script(onward)}")
+            # An imported run has no program of its own. The option names the one that was replayed.
+            driven = program and onward.startswith(("reenact replay", "reenact golden add"))
+            shell.talk(f"reenact: next: {with_a_script(onward)}" + (f" {with_a_script(program)}" if driven else ""))
     said = in_force(report)
     more = f"  {said}" if verbose and said not in report.last_line else ""
     shell.talk(f"reenact: {report.last_line}{more}")
