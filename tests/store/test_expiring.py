@@ -225,7 +225,6 @@ KILLED = """
 import sys
 from pathlib import Path
 from reenact.store.sqlite_store import SqliteStore
-from reenact.store import expiring
 with SqliteStore(Path(sys.argv[1])) as store:
     due = store.housekeeping().due({}, int(sys.argv[2]))
     print(len(due), flush=True)
