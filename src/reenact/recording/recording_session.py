@@ -237,8 +237,7 @@ class RecordingSession:
         return fresh
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """Keep evidence on the event the lane is inside, or on the run. Evidence of a file gets the time at which it
-        was read."""
+        """Keep evidence on the event the lane is inside, or on the run; evidence of a file with the time of the read."""
         self.put(EvidenceNoted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
@@ -442,8 +441,7 @@ _open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    """Close the sessions in a forked child: run and writer belong to the parent. Calls under way go through
-    unrecorded."""
+    """Close the sessions in a forked child: run and writer are its parent's. Calls under way pass unrecorded."""
     for session in list(_open):
         session.closed = True
 
