@@ -237,7 +237,7 @@ class RecordingSession:
         return fresh
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """Keep evidence on the event the lane is inside, or on the run; evidence of a file with the time of the read."""
+        """Keep evidence on the event around the lane, or on the run; evidence of a file with the time of its read."""
         self.put(EvidenceNoted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
