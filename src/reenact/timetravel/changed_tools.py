@@ -29,12 +29,16 @@ def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> di
         then: The recorded run.
         folder: The folder in which the recorded run's source files are today.
 
-    Cost: a read of each source file, where a tool is called.
+    Cost: a read of each source file, where a tool is called; the tool calls are read only where a file has changed.
     """
+    if next(iter(today.events(kinds=(Kind.TOOL,), limit=1)), None) is None:
+        return {}
+    changed = changed_files(sources_of(store, then), folder)
+    if not changed:
+        return {}
     frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
-    changed = changed_files(sources_of(store, then), folder) if frozen else []
     # Changes are found by digest, because a credential may have been removed from a recorded text.
-    texts = {path: text for path, text in texts_of(store, then).items() if path in changed} if changed else {}
+    texts = {path: text for path, text in texts_of(store, then).items() if path in changed}
     return changed_functions(texts, folder, frozen)
 
 

@@ -115,8 +115,7 @@ def command(
 def _unseen(shell: Shell, ref: str, run: Run, options: Options) -> Iterator[str]:
     """The remark on tools whose code has changed and did not run: the replay says nothing about the changed code."""
     with opened(shell, ref) as store:
-        called = next(store.open(run).events(kinds=(Kind.TOOL,), limit=1), None)
-        changed = unseen_by(store, run, options.through) if called is not None else {}
+        changed = unseen_by(store, run, options.through)
     if changed:
         command = shell.called(through(next(iter(changed)), tail(run.id)))
         yield f"{in_words(changed)}, and this replay did not run it; `{command}` does"
