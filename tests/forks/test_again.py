@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -127,3 +128,15 @@ def test_a_refusal_of_a_fork_that_asks_nothing_names_what_lets_it_ask(forks: For
     assert "allowed write   pay (1 recorded); a changed one is made" in told and "blocked" not in told
     assert "if asked again  1 call after it: the same call is answered as recorded" in told, "the other one is changed"
     assert forks.desk.run(*shlex.split(line)[1:]).stdout == "{'paid': 5}\n"
+
+
+@given(PLANS)
+def test_a_plan_comes_back_from_its_data(plan: Plan) -> None:
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_plan_is_read_that_an_earlier_version_stored() -> None:
+    """It named the calls that are made again by another word."""
+    now = Plan(3, retries=(1, 2), resume=True).to_json()
+    stored = {"anew" if name == "retries" else name: value for name, value in now.items()}
+    assert Plan.from_json(stored) == Plan(3, retries=(1, 2), resume=True)

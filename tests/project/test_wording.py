@@ -79,8 +79,10 @@ EXCEPT_SUBJECTS = {
 PRONOUNS = re.compile(r"(what|whatever|who|whose|whom|whoever|nobody|somebody)\b", re.IGNORECASE)
 """First words of no docstring: it begins with a noun that says which thing it is, or with what the code does."""
 
-AGAIN = re.compile(r"(?<![¦`] )(?<!`)\banew\b(?!`)")
-"""Said as *again*; what is left of it are names of members in data."""
+AGAIN = re.compile(r"\banew\b")
+"""Said as *again*."""
+EXCEPT_AGAIN = {"src/reenact/timetravel/forks/plan.py"}
+"""A field of plans that earlier versions stored."""
 
 
 @functools.cache
@@ -151,7 +153,7 @@ def test_a_docstring_that_begins_with_a_pronoun_is_found(tmp_path: Path) -> None
 
 
 def test_no_text_says_anew() -> None:
-    assert _where(AGAIN) == set()
+    assert _where(AGAIN) == EXCEPT_AGAIN
 
 
 @pytest.mark.parametrize(

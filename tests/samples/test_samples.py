@@ -12,6 +12,7 @@ import pytest
 
 import reenact
 from reenact.store.versions import WRITTEN
+from reenact.timetravel.forks.plan import Plan
 
 pytestmark = pytest.mark.once  # they were recorded on one Python, and are replayed on that
 HERE = Path(__file__).resolve().parent
@@ -70,6 +71,12 @@ def test_a_run_of_a_store_replays_the_same(project: Path) -> None:
     status, said, complaint = told(project, "--store", store(project), "replay", "@~1", "--cmd", command)
     assert (status, said.strip()) == (0, ANSWER), complaint
     assert "verdict: same (exact)  live calls made: 0  matched 7 of 7" in complaint
+
+
+def test_the_plan_of_a_fork_is_read(project: Path) -> None:
+    with reenact.open_store(store(project)) as opened:
+        fork = next(iter(opened.runs()))
+        assert Plan.from_json(fork.environment["fork"]) == Plan(4, results={4: "refused"})
 
 
 def test_a_fork_is_compared_with_its_parent(project: Path) -> None:

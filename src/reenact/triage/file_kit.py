@@ -29,8 +29,8 @@ def of_file(run: Run, found: Iterable[Item]) -> Iterator[Item]:
         found: The items of the run's kit, judged as those of a recording.
     """
     said = (run.capture.get(NOTE) or {}).get("remarks")
-    anew = isinstance(said, Mapping) and any(map(says_asked_again, said))
-    grade = Grade.SEMANTIC if anew else Grade.EXACT
+    asked_again = isinstance(said, Mapping) and any(map(says_asked_again, said))
+    grade = Grade.SEMANTIC if asked_again else Grade.EXACT
     form = run.entry.target.partition(" ")[0]
     for item in found:
         if item.name in _PROCESS and not item.there:

@@ -136,7 +136,7 @@ class ForkDecisions:
         again = opens(plan, call, model=model) or is_rewritten(plan, call)
         again = again or calls.is_beneath(question.lane, call) or self._misses.is_stale(calls, call, model)
         if event is not None and not again:
-            again = event.number in plan.anew or self._schedule.alarms.rings_otherwise(event)
+            again = event.number in plan.retries or self._schedule.alarms.rings_otherwise(event)
         if event is not None and not again and not self._misses.breaks_off(calls, event):
             if model and plan.live in ("all", "model") and only_kept(call):
                 self._course.remarks.extend({f"{call.name} {NOT_AGAIN}"}.difference(self._course.remarks))

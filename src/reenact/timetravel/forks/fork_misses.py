@@ -46,7 +46,7 @@ class ForkMisses:
         if standing is None or standing.undone:
             return None
         plan, (lane, call, write, found) = calls.plan, question
-        failed = found.answer is not None and found.answer.number in plan.anew
+        failed = found.answer is not None and found.answer.number in plan.retries
         elsewhere = calls.counterparts.is_elsewhere(call)
         if standing.outcome is not None and not failed and not elsewhere:
             return calls.given(question, standing.outcome, standing.body, standing.why)

@@ -19,6 +19,7 @@ Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
 _NUMBERED = ("results", "errors", "says")
 """Fields of a plan that name events by their numbers."""
+_RENAMED = {"anew": "retries"}  # fields of stored plans that have another name now
 STORED = "is not sent: it does not say store=false, so its provider would store it"
 """Why a model request is a write that changes nothing else."""
 NOT_AGAIN = (
@@ -57,7 +58,7 @@ class Plan:
         until: Number of the delivery at which the parent's order ends to count: the Ctrl-C that ended the resumed run;
             None: all of it counts.
         apart: The resumption becomes a run of its own, and does not replace the broken run.
-        anew: The numbers of recorded calls that are made again because the run failed with them.
+        retries: The numbers of recorded calls that are made again because the run failed with them.
         settle: The word on writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
         given: The results of writes in doubt that happened, by their identity: JSON-able values.
         settled: The user's answers for single writes, by identity or ``by_number``; they go before ``settle``.
@@ -82,7 +83,7 @@ class Plan:
     resume: bool = False
     until: int | None = None
     apart: bool = False
-    anew: tuple[int, ...] = ()
+    retries: tuple[int, ...] = ()
     settle: Settling = ""
     settled: Mapping[str, Settling] = field(default_factory=dict)
     given: Mapping[str, Json] = field(default_factory=dict)
@@ -147,16 +148,16 @@ class Plan:
         data = {name: getattr(self, name) for name in self.__slots__}
         for name in _NUMBERED:
             data[name] = {str(number): value for number, value in data[name].items()}
-        return {**data, **{name: list(data[name]) for name in ("allow_writes", "anew", "only")}}
+        return {**data, **{name: list(data[name]) for name in ("allow_writes", "retries", "only")}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``; numbers of events come back as numbers."""
-        values = dict(data)
+        """The inverse of ``to_json``, and a reader of the plans that earlier versions stored."""
+        values = {_RENAMED.get(name, name): value for name, value in data.items()}
         for name in _NUMBERED:
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        for name in ("allow_writes", "anew", "only"):
-            values[name] = tuple(data.get(name) or ())
+        for name in ("allow_writes", "retries", "only"):
+            values[name] = tuple(values.get(name) or ())
         return cls(**values)
 
 

@@ -27,13 +27,13 @@ class ResumePoint:
 
     Attributes:
         at: The number of the event that is made again, or of the next event if the recording simply ends.
-        anew: Numbers of recorded calls that failed and are made again.
+        retries: Numbers of recorded calls that failed and are made again.
         doubts: The writes among the calls that are made again: they may have changed the world.
         until: The number of the delivery at which Ctrl-C ended the run: neither it nor its results are repeated.
     """
 
     at: int
-    anew: tuple[int, ...] = ()
+    retries: tuple[int, ...] = ()
     doubts: tuple[Event, ...] = ()
     until: int | None = None
 
@@ -62,7 +62,7 @@ def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
     return replace(
         head,
         at=min(head.at, *(event.number for event in lost)),
-        anew=tuple(sorted({*head.anew, *(event.number for event in lost)})),
+        retries=tuple(sorted({*head.retries, *(event.number for event in lost)})),
         doubts=(*head.doubts, *(tool for tool in tools if acts(tool.call) and tool not in head.doubts)),
     )
 
@@ -98,9 +98,9 @@ def _before(recording: Recording, typed: Delivery) -> ResumePoint:
         and (event.is_open or ((event.ended_us or 0) >= typed.at_us and _is_cut_short(event)))
     ]
     if cut_short:
-        anew = tuple(event.number for event in cut_short if not event.is_open)
+        retries = tuple(event.number for event in cut_short if not event.is_open)
         doubts = tuple(event for event in cut_short if acts(event.call))
-        return ResumePoint(cut_short[0].number, anew, doubts, typed.number)
+        return ResumePoint(cut_short[0].number, retries, doubts, typed.number)
     later = (event.number for event in calls if event.issued_us > typed.at_us)
     return ResumePoint(min(later, default=recording.count()), until=typed.number)
 

@@ -92,7 +92,7 @@ def resumption(
     at = min((head.at, *again))
     doubts = tuple(event for event in head.doubts if event.number not in results)
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")
-    how: dict[str, Any] = {"anew": head.anew, "until": head.until, "at_time": moved, "given": given or {}}
+    how: dict[str, Any] = {"retries": head.retries, "until": head.until, "at_time": moved, "given": given or {}}
     plan = Plan(at, results=results, resume=True, settle=settle, **how)
     return Resumption(run, base, plan, doubts, {event.name: form_of(store.open(base), event.name) for event in doubts})
 
