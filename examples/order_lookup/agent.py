@@ -1,7 +1,7 @@
-"""A support agent that looks up orders, with the bug of ``r_8821``: it asks for orders without saying whose.
+"""A support agent that looks up orders, with the bug of ``r_8821``: it asks for orders and does not name the customer.
 
-The model knows the customer, but the tool's schema has no place for it, so the service searches everybody's orders
-and returns three candidates; the model takes the first, which is somebody else's.
+The model knows the customer, but the tool's schema has no place for it, so the service searches all orders and
+returns three candidates; the model takes the first, which is another customer's.
 
 Nothing here knows of a recorder.
 """

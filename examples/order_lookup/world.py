@@ -10,7 +10,7 @@ DELIVERED = {"order": "#3987", "customer": "u_2266", "status": "delivered", "arr
 
 
 def first_candidate(ask: Ask) -> tuple[str, ...]:
-    """Ways to tell a customer about the first candidate, whoever it belongs to."""
+    """Ways to tell a customer about the first candidate, which may be another customer's."""
     found = ask.results[-1].data["orders"][0]
     order, status, arrives = found["order"], found["status"], found["arrives"]
     return (

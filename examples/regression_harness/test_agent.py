@@ -83,7 +83,7 @@ def test_a_reference_is_eight_characters_of_chance() -> None:
         assert [agent.reference(), agent.reference()] == ["T-190dc9db", "T-a4cf4ae6"]
 
 
-def test_nobody_elses_orders_are_looked_up(find_orders: RecordedTool) -> None:
+def test_only_the_customers_orders_are_looked_up(find_orders: RecordedTool) -> None:
     """The tool answers for the recorded customer alone."""
     answered(expected="5093")
     assert len(find_orders.used) == 1

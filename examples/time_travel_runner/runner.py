@@ -27,14 +27,14 @@ def trains(to: str) -> list[dict[str, Any]]:
 
 @reenact.tool(effect="read")
 def room(train: str) -> str:
-    """What the hotel offers to somebody who arrives with a train."""
+    """The hotel's offer to a guest who arrives by this train."""
     print(f"  (the hotel is asked: {train})")
     return ROOMS[train]
 
 
 @dataclass
 class Trip:
-    """An agent with explicit state: whoever has the state can go on with it.
+    """An agent with explicit state: a program that has the state can go on with it.
 
     Attributes:
         state: Everything it knows.

@@ -78,6 +78,6 @@ def test_the_harness_is_green_and_red_for_the_right_reasons(tmp_path: Path) -> N
     assert green.returncode == 0 and "11 passed" in green.stdout, green.stdout
     agent = folder / "agent.py"
     agent.write_text(agent.read_text().replace("find_orders(user_id)]", 'find_orders("u-23")]'))
-    red = harness("-k", "nobody_elses or recorded_run")
+    red = harness("-k", "only_the_customers or recorded_run")
     assert red.returncode == 1 and "1 failed, 6 passed" in red.stdout, red.stdout
     assert "differs at arguments.user_id" in red.stdout and "u-23" in red.stdout
