@@ -211,7 +211,7 @@ class _Standard(_Late):
     __slots__ = ()
 
     def make(self) -> Any:
-        """The facts of a class with the same fields."""
+        """The facts that ``dataclasses`` gives to a class with the same fields as ``of``."""
         import dataclasses
 
         declared: list[Any] = []

@@ -26,7 +26,7 @@ class _Lazy:
         _uncompiled.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _METHODS and name not in _FACTS:  # asked for by a copy, or missing
+        if name not in _METHODS and name not in _FACTS:  # ``copy`` looks such names up
             raise AttributeError(name)
         compiled = _compile(self.pattern, self._asked)
         vars(self).update({each: getattr(compiled, each) for each in (*_METHODS, *_FACTS)})

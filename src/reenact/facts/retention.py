@@ -171,7 +171,7 @@ class Kin:
     Attributes:
         run: The id of the run.
         parent: Id of the run that it goes on from, or is part of; None for none.
-        part: Whether it is a part of its parent: it began inside of it.
+        part: Whether the run is a part of its parent, because it began inside the parent.
         own: The time at which it would expire by itself.
     """
 

@@ -204,7 +204,7 @@ class RecordedSchedule:
         return self._hasty(at.waiting) or waiter
 
     def _in_place_of(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter that goes while no waiter has the next number."""
+        """The waiter or change that is due when no strand waits for the next number; None while one may come."""
         if not at.settled and not self._given_up:
             return None
         name = self.stand_in(head.tag, at.waiting)

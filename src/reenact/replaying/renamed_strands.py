@@ -126,7 +126,7 @@ class StrandPairs:
         )
 
     def _may_be_called(self, step: re.Match[str], recorded: re.Match[str], parent: str) -> bool:
-        """Whether a part of a path may be another name of a recorded part."""
+        """Whether ``step``, a part of today's path, may be a renamed strand of the recorded path."""
         if step[0] == recorded[0]:
             return True
         name, old = step[1] + step[2], recorded[1] + recorded[2]

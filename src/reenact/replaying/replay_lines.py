@@ -38,7 +38,7 @@ def first_line(run: str, options: Options) -> str:
 
 
 def last_line(report: Report) -> str:
-    """Verdict, live calls made, what was matched, plumbing; also fidelity and enforcement, where they are not whole."""
+    """Verdict, live calls and counts of matched calls; also fidelity and enforcement, if either is incomplete."""
     counts = f"matched {report.matched} of {report.events}"
     if report.inside:
         counts += f", {report.inside} inside frozen calls"

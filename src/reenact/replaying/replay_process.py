@@ -150,7 +150,7 @@ class ReplayingProcess:
         return Echo(self.recording, self.options.through)
 
     def start(self) -> None:
-        """Answer the main thread and every thread that no other object answers."""
+        """Begin to answer the calls of the main thread, and of every thread that has no session of its own."""
         if self._tree is not None:
             self._tree.relocate()
         wiring.install()

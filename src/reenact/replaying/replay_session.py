@@ -420,7 +420,7 @@ class ReplaySession:
     # --- life --------------------------------------------------------------------------------------------------
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen: the block runs in the root lane."""
+        """Begin to answer calls. The block runs in the root lane."""
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 

@@ -75,8 +75,8 @@ class Output:
         return b"".join(self._again())
 
     def judge(self, recorded: bytes, now: bytes) -> None:
-        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normal_output``. A
-        difference is shown as the cleaned sides have it, so that nothing is shown that the recording does not hold."""
+        """Compare the two sides, which are cleaned alike, by the named rules of ``replaying.normal_output`` too. A
+        difference is shown between the cleaned sides, so that it shows nothing that the recording does not hold."""
         if recorded == now:
             self.difference = None
         elif (bare := normalised(recorded)).data == normalised(now).data:

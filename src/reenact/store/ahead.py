@@ -88,7 +88,7 @@ class ShortStreams:
 
 
 class AmbientAhead:
-    """Reads the ambient reads of each lane, many positions at a time.
+    """Fetches the ambient reads of each lane from the store, many positions at a time.
 
     Args:
         reading: The store's reading connection.

@@ -126,7 +126,7 @@ class StoreFile:
             raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
 
     def hasher(self) -> KeyedHash:
-        """The store's hash, after the store's facts were read."""
+        """The store's keyed hash. The store's facts must have been read before."""
         assert self._hasher is not None
         return self._hasher
 

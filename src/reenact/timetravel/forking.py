@@ -102,8 +102,8 @@ def fork(
         change: The changes from there on; None changes nothing.
         live: Which calls may go live after the branching event: ``reads``, ``all``, ``model`` or ``none``.
         allow_writes: Names of tools that may write, and patterns of them (``send_*``).
-        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments,
-            or none if it takes none. By default the recorded entry point, in a fresh interpreter.
+        entry: A function to call in this process, or the name ``module:function``. It gets the recorded arguments, or
+            none if it takes none. By default the recorded entry point, in a fresh interpreter.
         store: The store of the run and of the fork; None takes the project's store.
         dry_run: Return the plan without making a fork.
 
@@ -223,7 +223,7 @@ def resume(
 
     Args:
         run: The run, or a reference to it, with a step or without.
-        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments.
+        entry: A function to call in this process, or the name ``module:function``. It gets the recorded arguments.
             By default the recorded entry point, in a fresh interpreter.
         store: The store of the run; None takes the project's store.
         settle: The word on writes in doubt: ``done``, they have happened, or ``retry``, they are made again.

@@ -69,7 +69,7 @@ class RunPair:
             return self._places[match.right], 1, match.right
         if match.change is not None:
             return match.left, 0, 0
-        if match.left < self._branching:  # the call was under way in that run, and its answer came later
+        if match.left < self._branching:  # this call's answer came after the fork point
             return self.sides[0].faces[-1].number, 3, match.left
         return self._last_inside[match.left], 2, -match.left
 

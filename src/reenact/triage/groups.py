@@ -1,4 +1,5 @@
-"""Groups: runs that fail alike as one case each, with when they came and what is new since a mark. Pure."""
+"""Groups: runs that fail alike are one case, with the times of these runs and whether the case is new since a mark.
+Pure."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def scene_of(store: Store, run: Run) -> Scene:
         run: The run.
 
     Returns:
-        The scene. Costs one pass over the events, the bodies of the model calls, and one body a tool call.
+        The scene. Costs one pass over the events, the bodies of all model calls, and one body for each tool call.
     """
     recording = store.open(run)
     root = holder_of(store, run)

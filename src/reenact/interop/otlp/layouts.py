@@ -56,7 +56,7 @@ class Layout(Protocol):
         """The pieces of a document, one for each span, unparsed."""
 
     def span(self, piece: Any) -> Span | str:
-        """The span of a piece; a text where the piece is no span. On damaged data it may raise any error."""
+        """The span of a piece, or a text that says why the piece is no span. On damaged data it may raise any error."""
 
     def joined(self, pieces: list[Any]) -> Any:
         """A document that holds only some pieces of another document."""

@@ -33,7 +33,7 @@ class LoggedCall:
         url: The address of its protocol, which identifies the dialect.
         request, response: The bodies as data; None where they are absent.
         status: The HTTP status of the answer.
-        error: Its failure, beside the answer.
+        error: The error that the log has for this call, if any.
         span: Its id.
         start_us, end_us: Microseconds since the run began.
         rest: The other fields of the row.

@@ -1,4 +1,4 @@
-"""aiohttp, and with it the bridges under httpx-aiohttp, LiteLLM and aiobotocore when they are used directly.
+"""aiohttp, used directly or by httpx-aiohttp, LiteLLM and aiobotocore.
 
 The seam is one attempt on one connection (``BaseConnector.connect`` and its protocol): below redirects, middlewares and
 retries. Segments are the bytes of the connection (framing ``wire``). On replay aiohttp's own parser reads them from a

@@ -120,7 +120,7 @@ class Line:
 
     @property
     def event(self) -> int:
-        """The event of its opening."""
+        """The event that opened the line."""
         return self._crossing.event
 
     async def open(self, group: Any) -> Any:

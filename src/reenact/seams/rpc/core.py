@@ -395,11 +395,11 @@ class CallCore:
 
 
 class _UnderWay:
-    """A coroutine of the library's core, below the seam, that reports in its middle that requests may be sent.
+    """A coroutine of the library's core, below the seam. It reports when requests may be sent, before it ends.
 
     Args:
         loop: The loop it runs in.
-        perform: Makes the coroutine, with the function that it calls in its middle.
+        perform: Makes the coroutine, with the function that it calls when requests may be sent.
     """
 
     def __init__(self, loop: Any, perform: Callable[[Callable[[], None]], Any]) -> None:
@@ -409,7 +409,7 @@ class _UnderWay:
         self._task: asyncio.Task[Any] | None = None
 
     async def opened(self) -> None:
-        """Begin the coroutine, and wait for its middle."""
+        """Begin the coroutine, and wait until requests may be sent."""
         self._task = self._loop.create_task(self._run())
         await self._open
 

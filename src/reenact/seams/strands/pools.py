@@ -76,7 +76,7 @@ def _jobs_left() -> bool:
     """Whether the interpreter waits for a job of the agent."""
     try:
         return any(desk.busy for desks in list(_desks.values()) for desk in list(desks.values()))
-    except RuntimeError:  # another thread has just made a pool: it has a job
+    except RuntimeError:  # another thread has just made a pool, which has a job
         return True
 
 

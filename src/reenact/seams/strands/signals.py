@@ -151,8 +151,8 @@ def _in_its_lane(
 def _beneath(
     handler: Callable[[int, Any], Any], gate: Gate, turn: Tag, around: Lane | None, counts: bool
 ) -> Callable[[int, Any], Any]:
-    """Runs a handler of the agent below a transport, in no lane of the transport's. It counts where the main thread
-    does not. An error of the handler is the outcome of the call, which is recorded.
+    """Runs a handler of the agent below a transport, in no lane of the transport's. With ``counts`` the gate counts the
+    main thread while the handler runs. An error of the handler becomes the recorded outcome of the call.
     """
     gate.signalled(turn, True, counts)
     handler = _in_its_lane(handler, turn, around, True)

@@ -26,7 +26,7 @@ def blind_spot(today: Recording, recorded: Recording, blamed: Collection[int | N
     Args:
         today: The result of today's code.
         recorded: The run that the golden keeps.
-        blamed: Numbers of the events with which expectations over today's run were lost.
+        blamed: For each expectation that fails on today's run, the number of its first bad event.
         golden: The golden, as a reference.
     """
     if today.run.status is Status.TIMEOUT or _TIMEOUT in today.run.error.partition(":")[0]:

@@ -138,7 +138,7 @@ def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Revi
 
 
 def _blame(golden_dir: GoldenDir, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
-    """The expectations that failed on the answering run, and hold now."""
+    """The first bad events of the expectations that failed on the run whose answers are served, and hold today."""
     verdicts = judgement(opened.expectations, there, opened.court(), golden_dir.project).verdicts
     mended = [was for was, judged in zip(verdicts, now.judged, strict=True) if not was.holds and judged.holds]
     events = frozenset(each.event for each in mended if each.event is not None)

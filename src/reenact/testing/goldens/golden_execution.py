@@ -294,8 +294,8 @@ def today_on(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """Run today's code on one run of a golden, and judge it by its expectations, if it has any; its files are kept
-    until the stack is closed. ``court`` gives the opinions of models.
+    """Run today's code on one run of a golden, and judge the result by the golden's expectations, if there are any. The
+    files of the result are kept until the stack is closed. ``court`` gives the opinions of models.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.

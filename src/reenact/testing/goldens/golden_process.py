@@ -75,8 +75,8 @@ class GoldenRole(ForkRole):
         return self._around(self._golden, tree)
 
     def opened(self) -> tuple[Store, Callable[[], object] | None]:
-        """The store for today's run: that of a result file, or one that is opened here, with the function that closes
-        it."""
+        """The store for today's run, and the function that closes it. The store of a result file has no such
+        function."""
         into = self.instructions["into"]
         if in_result_file(into):
             self._result = ResultFile(into)

@@ -258,7 +258,7 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _ProofTry, adding: Addin
 
 
 def _by_the_cut(then: _ProofTry) -> str:
-    """Why a golden of a run that was ended from outside proves nothing of its code; empty where it does."""
+    """Why a golden whose run was ended from outside proves nothing of the code; empty if it proves something."""
     return ONLY_CUT if then.outcome is not None and then.outcome.lacks_only_an_end else ""
 
 

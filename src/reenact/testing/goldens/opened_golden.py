@@ -65,7 +65,7 @@ class OpenGolden:
         return tuple(each.run.id for each in self.store.bundle.runs if each.role == "overlay")
 
     def again(self) -> str:
-        """The command that adds it again from its own bundle, with the answers that it serves."""
+        """The command that adds the golden again from its own bundle, with the answers that the golden serves."""
         return self.golden.again(tail(self.fixed.id) if self.fixed is not None else "")
 
     def court(self, asks: Asks = "never") -> GoldenCourt:

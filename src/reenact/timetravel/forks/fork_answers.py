@@ -296,7 +296,7 @@ class OwnCall(LiveCall):
         lane: The lane of the call.
         call: The call.
         event: The number of the call in the fork.
-        compared: The parent's event whose outcome it must have: before the cut, for the agent's own code.
+        compared: The parent's event whose outcome this must have too: for the agent's own code, before the cut.
         scope: The path of its inner lane, if the lane has been handed out already.
     """
 

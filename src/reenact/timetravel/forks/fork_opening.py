@@ -94,7 +94,7 @@ def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
 
 
 def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, int]]) -> Run:
-    """The fork's own run as it begins; its agent's clock goes on from the parent's, with its ``moves``."""
+    """The fork's own run as it begins. The agent's clock goes on from the parent's, moved by ``moves``."""
     environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
     environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
     environment |= {"restated": _restated(parent, plan), MOVES: [list(move) for move in moves]}

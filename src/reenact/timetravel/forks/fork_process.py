@@ -54,7 +54,7 @@ class ForkRole:
         return ForkMisses()
 
     def opened(self) -> tuple[Store, Callable[[], object] | None]:
-        """The store for the new run, and the function that releases it; None where it is needed afterwards."""
+        """The store for the new run, and the function that closes it; None if it is to stay open."""
         store = open_store(self.instructions["store"])
         return store, store.close
 
@@ -114,7 +114,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         return speech
 
     def start(self) -> None:
-        """Answer the main thread and every thread that no other object answers."""
+        """Begin to answer the calls of the main thread, and of every thread that has no session of its own."""
         self.session.addresses.lends(self.instructions.get(LENT) or ())
         self.session.addresses.moved = tuple((before, now) for before, now in self.instructions.get(BASES) or ())
         super().start()
