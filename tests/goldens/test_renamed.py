@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
 from tests.goldens.yard import Yard
 from tests.servers.conftest import Upstream
 from tests.servers.conftest import upstream as upstream  # a fixture
@@ -58,7 +59,7 @@ def _renamed(code: str, *names: str) -> str:
 @pytest.fixture
 def yard(tmp_path: Path, upstream: Upstream) -> Yard:
     """A project with a recorded run; its functions have other names since."""
-    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url})
+    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url, **commands.only_our_plugin()})
     agent = yard.project / "agent.py"
     agent.write_text(AGENT)
     assert yard.reenact("record", "--", "python", "agent.py").returncode == 3
@@ -164,7 +165,7 @@ def test_a_fork_in_which_renamed_siblings_read_the_clock_before_their_first_call
 ) -> None:
     """Which of them each is, is not known before it asks: what it has read until then is kept under the name it has by
     then."""
-    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url})
+    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url, **commands.only_our_plugin()})
     agent = yard.project / "agent.py"
     agent.write_text(SIBLINGS)
     assert yard.reenact("record", "--", "python", "agent.py").returncode == 0

@@ -1,4 +1,4 @@
-"""A reader of the documents: somebody with an empty home directory who types what stands there."""
+"""A reader of the documents: an empty home directory, from which the examples are typed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import commands
 
 OURS = ("REENACT_", "PYTEST", "COV_", "HYPOTHESIS", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED")
 
@@ -24,6 +26,6 @@ def reader(tmp_path: Path) -> Callable[[bool], dict[str, str]]:
         here = str(Path(sys.executable).parent)
         path = [part for part in env.get("PATH", os.defpath).split(os.pathsep) if part != here]
         env["PATH"] = os.pathsep.join([here, *path] if active else path)
-        return {**env, "HOME": str(home)}
+        return {**env, **commands.only_our_plugin(), "HOME": str(home)}
 
     return make

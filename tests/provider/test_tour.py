@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import commands
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -72,7 +74,8 @@ def test_the_harness_is_green_and_red_for_the_right_reasons(tmp_path: Path) -> N
             "test_agent.py",
             *chosen,
         ]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+        plain = {**os.environ, **commands.only_our_plugin()}
+        return subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, timeout=100, check=False)
 
     green = harness()
     assert green.returncode == 0 and "11 passed" in green.stdout, green.stdout
