@@ -1,6 +1,6 @@
 """A quoting agent, with a parser that takes what it can get: at 15:00 it invents a price.
 
-The pricing service answers 429 when it is busy, and cuts the body off. The tool looks for a number behind ``"price"``,
+The pricing service answers 429 when it is busy, and cuts the body off. The tool looks for a number after ``"price"``,
 finds half of one, and the customer is quoted it. At 10:00 the service is idle, and all is well.
 
 ``PRICE_AGENT_VERSION=v2_checked`` is the tool that looks at the status, and parses all or nothing.

@@ -59,12 +59,12 @@ def _fresh(cls: type, args: tuple[Any, ...]) -> BaseException:
 
 
 def is_group(error: BaseException) -> bool:
-    """Whether it is an exception group, even if its class pretends otherwise."""
+    """Whether ``error`` is an exception group, whatever its class claims to be."""
     return issubclass(type(error), BaseExceptionGroup)
 
 
 def args_of(error: BaseException) -> tuple[Any, ...]:
-    """``error.args``, even if its class pretends otherwise."""
+    """The real ``error.args``, even if the class of ``error`` overrides them."""
     args: tuple[object, ...] = BaseException.__dict__["args"].__get__(error)
     return args
 

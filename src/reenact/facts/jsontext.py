@@ -35,7 +35,7 @@ def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[An
     Args:
         ascii_only: Write other characters as escapes, so that any string survives, lone surrogates included.
         nan: Write numbers that JSON does not have, as Python's own reader reads them; else they raise ValueError.
-        spaced: Write a space behind each comma and colon.
+        spaced: Write a space after each comma and colon.
 
     Returns:
         A function; it raises TypeError or ValueError for values that are not JSON-able, including data that contains

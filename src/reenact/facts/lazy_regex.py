@@ -42,7 +42,7 @@ def lazy_regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
     Args:
         text: The expression.
-        flags: Those of ``re``.
+        flags: The flags for ``re.compile``.
     """
     standing_in: Any = _Lazy(text, flags)
     return standing_in  # type: ignore[no-any-return]  # it has the methods, and is no Pattern for isinstance

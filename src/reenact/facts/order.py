@@ -75,7 +75,7 @@ def signal_tag(lane: str, number: int, event: int) -> Tag:
 
 
 def call_around(tag: Tag) -> int | None:
-    """The number of the call during which a signal came; None where it came during none."""
+    """The number of the call during which a signal came; None if it came outside of calls."""
     return -1 - tag.n if tag.kind == "i" and tag.n < 0 else None
 
 

@@ -221,7 +221,7 @@ class Joiner(Generic[T]):
 
     @staticmethod
     def _cut(text: bytes, lead: int) -> int:
-        """The place behind the last white space: a word that may go on is undecided."""
+        """The place after the last white space: a word that may go on is undecided."""
         return max((lead, *(text.rfind(space, lead) + len(space) for space in _SPACES if text.find(space, lead) >= 0)))
 
     def _put(self, group: _Group, cleaned: bytes) -> None:

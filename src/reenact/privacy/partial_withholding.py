@@ -46,7 +46,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _parts(body: bytes) -> Iterator[bytes]:
-    """Parts that end behind a comma between entries, as soon as they are long enough."""
+    """Parts that end after a comma between entries, as soon as they are long enough."""
     start = before = 0
     for found in _STRING.finditer(body):
         comma = body.find(b",", before, found.start())

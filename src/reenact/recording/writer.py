@@ -427,7 +427,7 @@ class Writer:
                 queue.popleft()
                 if item.durable:
                     if queue:  # the flag is never cleared here: a caller may have come meanwhile
-                        self._awaited = True  # perhaps a caller behind it waits
+                        self._awaited = True  # perhaps a later caller waits
                     break
                 continue
             if type(item) in _LARGE:

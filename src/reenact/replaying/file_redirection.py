@@ -51,7 +51,7 @@ class Redirect:
         self._copy = copy
 
     def install(self) -> None:
-        """Install them for all callers, for the life of this process."""
+        """Put these functions in the place of Python's own, for all callers and for the life of this process."""
         pairs = [(original, getattr(self, name)) for name, original in _REPLACED]
         pairs += [(_os[name], self._reading(_os[name])) for name in _READERS if name in _os]
         pairs += [(_os[name], self._changing(_os[name], name)) for name in _OWNERS if name in _os]

@@ -28,7 +28,7 @@ def interpreter_options(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """The options at the beginning of a Python command line.
 
     Args:
-        words: The words behind the interpreter.
+        words: The words after the interpreter.
 
     Returns:
         The words that are options and their values, and the first option that may not come from a recording; empty

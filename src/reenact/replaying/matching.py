@@ -106,7 +106,7 @@ class Matcher:
             return Match(further, "reordered")
         if ambiguous:
             return Miss(head, "ambiguous")
-        if any(self.agrees(event, call) for event in rest):  # only behind a write: no other lane is searched
+        if any(self.agrees(event, call) for event in rest):  # only after a write: no other lane is searched
             return Miss(head, "changed")
         return self._elsewhere(path, head, call)
 

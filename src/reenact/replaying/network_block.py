@@ -17,7 +17,7 @@ _NETWORK = frozenset(event for event in CONTACTS if event.startswith("socket."))
 
 
 class NetworkBlock:
-    """Refuses the network while it is up."""
+    """Refuses the network while the block is in force."""
 
     def __init__(self) -> None:
         self._refused: list[str] | None = None

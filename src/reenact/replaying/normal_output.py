@@ -81,7 +81,7 @@ def _lead(line: bytes) -> bytes:
 
 
 def _blocks(lines: list[bytes]) -> list[tuple[int, int]]:
-    """The places of tracebacks: from the header to behind the last indented line."""
+    """The places of tracebacks: from the header to the end of the last indented line."""
     blocks = []
     number = 0
     while number < len(lines):

@@ -14,7 +14,7 @@ class RecordedOrder:
         again: Gives an iterator over all recorded deliveries, from the first one.
 
     Attributes:
-        head: The next delivery; None behind the last.
+        head: The next delivery; None after the last.
         after: The delivery after the next one.
         at_us: Time of the last delivery, or of the timers that fired beyond it.
     """
@@ -41,7 +41,7 @@ class RecordedOrder:
         self.head, self.after = self.after, self._read()
 
     def passes(self, tag: Tag) -> None:
-        """Note that a delivery behind the head is handed out early: it is passed over when its own number comes."""
+        """Note that a delivery after the head is handed out early: it is passed over when its own number comes."""
         self.early.add(tag)
         if self.after is not None and self.after.tag in self.early:
             self.early.remove(self.after.tag)

@@ -164,7 +164,7 @@ def changed_code(url: str, run: Run, moved: Tree | None) -> str:
 
 def sources_folder(store: Store, run: Run, moved: Tree | None) -> str:
     """Today's folder of a run's source files, which are named relative to it. ``store``: the store that has the run.
-    ``run``, ``moved``: As for ``changed_code``."""
+    ``run``, ``moved``: See ``changed_code``."""
     root = str(_revision_note(store, run).get("root") or run.entry.cwd)
     return root if moved is None else moved.moved(root)
 

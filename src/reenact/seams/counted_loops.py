@@ -99,7 +99,7 @@ class CountedLoops:
                 self._gate.running += 1
 
     def rest(self, loop: object) -> bool:
-        """The loop has nothing to run. Returns True if it stays idle, False if a callback was just posted to it."""
+        """The loop has nothing to run. Returns whether the loop stays idle; False if a callback was just posted."""
         gate = self._gate
         with gate.lock:
             if loop not in self._idle or self._idle[loop]:

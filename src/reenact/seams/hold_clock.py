@@ -37,16 +37,16 @@ class WatchLook(NamedTuple):
 
     @property
     def late_us(self) -> int:
-        """How much later than it had asked for the watch could look.
+        """The delay between the moment for which the watch had asked and the moment at which it could look.
 
         The thread waits for a core and for the interpreter's lock like every thread of the program. No other measure
         shows the wait for that lock."""
         return max(0, self.past_us - LOOK_US - self.looking_us)
 
     def reckoned(self) -> tuple[int, int]:
-        """How much of the time the program has worked, and how much is left out.
+        """The part of the time in which the program has worked, and the part that is left out.
 
-        Where a thread is ready, all that it has not worked is left out, and so is most of an import. If no thread is
+        If a thread is ready, all time without work is left out; an import counts as work only in part. If no thread is
         ready now, one may have been ready for as long as the look was late, or as a thread was delayed."""
         if not self.ready:
             return 0, max(self.late_us, min(self.past_us, self.delayed_us))

@@ -129,7 +129,7 @@ class Lane:
         return Lane(path, self.session, self.gate, parent=self.parent, origin=self)
 
     def children(self) -> Collection[str]:
-        """The names of its children so far, each behind ``/`` for a strand and ``>`` for a call."""
+        """The names of the lane's children so far. A strand's name begins with ``/``, a call's with ``>``."""
         return self._children
 
     def scope(self, name: str, event: int, *, path: str = "") -> Lane:
@@ -149,7 +149,7 @@ class Lane:
         return Lane(self.path, self.session, self.gate, parent=self.parent, below=True, origin=self)
 
     def finished(self) -> bool:
-        """Whether its unit has ended."""
+        """Whether the task, thread or job of this lane has ended."""
         if self.ended or self.unit is None:
             return self.ended
         task = self.unit()
@@ -185,7 +185,7 @@ _SEPARATORS = str.maketrans("/>#", "___")
 
 
 _WORDS = lazy_regex(r"[A-Za-z_.<]{0,28}+")
-"""Names that need no cleaning: a credential is longer, or has digits, or stands behind a name and a sign."""
+"""Names that need no cleaning: a credential is longer, or has digits, or stands after a name and a sign."""
 _clean: Callable[[str], str] = str
 _fault: weakref.WeakMethod[Callable[[Exception], bool]] | None = None
 
@@ -305,7 +305,7 @@ def unowned(session: Session, gate: Any) -> Lane:
 
 
 def is_passive(lane: Lane) -> bool:
-    """Whether its session answers ambient reads and nothing else: there is no run, and nothing is counted."""
+    """Whether the session of a lane answers only ambient reads: then there is no run, and nothing is counted."""
     return bool(getattr(lane.session, "passive", False))
 
 

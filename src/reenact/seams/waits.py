@@ -62,7 +62,7 @@ class Rest:
         self.tags = tags
 
     def counted(self) -> bool:
-        """Whether its turn has come, so that the strand runs as soon as the system lets it.
+        """Whether the waiter's turn has come, so that its strand runs as soon as the system lets it.
 
         The caller holds the gate's lock."""
         return bool(self.tags) and not any(tag in self.waiting for tag in self.tags)

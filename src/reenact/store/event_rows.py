@@ -136,7 +136,7 @@ class EventRows:
         """The numbers of events, in order. No event is read, so each number costs about 0.2 µs.
 
         Args:
-            lane, kinds, name: As for ``events``.
+            lane, kinds, name: See ``events``.
             noted: Only those with evidence of this name; empty for all.
         """
         condition = self._condition(lane, kinds, name)

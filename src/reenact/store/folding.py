@@ -111,7 +111,7 @@ def unfolded(text: str, parts: list[str]) -> str:
 
     Args:
         text: The stored text.
-        parts: The parts of the text that it refers to (``parts_of``).
+        parts: The parts (``parts_of``) of the text to which the stored text refers.
 
     Raises:
         ValueError: The text is damaged.

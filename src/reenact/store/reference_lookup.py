@@ -44,7 +44,7 @@ class Latest:
     failed: bool = False
 
     def counted(self, runs: Iterable[Run], find: Callable[[str], Run]) -> Iterator[Run]:
-        """Those of some runs that the reference counts.
+        """The runs, out of some, that count for this reference.
 
         Args:
             runs: Yields runs without a parent, newest first; only failed ones if the reference says so.

@@ -1,7 +1,7 @@
 """Checks all of a SQLite store, and names each break with the runs that it touches. Nothing is ever written.
 
 One transaction reads everything, a row at a time. So the check does not see writes of other processes, and only the
-memory for breaks grows with the store. If a stretch of a table cannot be read at all, the rows behind it are read from
+memory for breaks grows with the store. If a stretch of a table cannot be read at all, the rows after it are read from
 the end of the table.
 """
 

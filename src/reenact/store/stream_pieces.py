@@ -219,7 +219,7 @@ def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:
 
 
 def _framed(table: bytes) -> bytes:
-    """A packed table behind one byte, which is the codec."""
+    """A packed table after one byte, which is the codec."""
     codec, kept = compress(table)
     return bytes([codec]) + kept
 

@@ -21,7 +21,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> dict[str, str]:
     """The tools whose code has changed since they were recorded, with the file of each.
 
-    Their recorded answers are given: neither a fix in them nor a new fault changes what the run comes to.
+    A replay gives their recorded answers, so neither a fix in them nor a new fault changes the result of the run.
 
     Args:
         today: The run of today's code; a tool that it declares to have no effect runs.

@@ -119,7 +119,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
 
 
 def _said(answer: object) -> object:
-    """A person's answer, as ``seams.stdin`` keeps it: behind a letter, and in front of text that was read ahead."""
+    """A person's answer, as ``seams.stdin`` keeps it: after a letter, and in front of text that was read ahead."""
     if not isinstance(answer, str) or not answer:
         return answer
     return answer[1:].partition("\n")[0] if answer[0] == "+" else "(no answer)"

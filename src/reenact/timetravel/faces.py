@@ -52,7 +52,7 @@ class Side:
     held: Mapping[int, Event]
 
     def event(self, number: int) -> Event:
-        """One of its events."""
+        """The event of this number."""
         return self.held.get(number) or self.recording.event(number)
 
     def words(self, face: Face) -> frozenset[str]:

@@ -31,7 +31,7 @@ def code(text: str, longest: int = LINE) -> str:
 
 
 def cell(text: str, longest: int = LINE) -> str:
-    """A text as code in a table: a bar in it ends no cell, also behind a backslash."""
+    """A text as code in a table: a bar in it ends no cell, also after a backslash."""
     return code(text, longest).replace("\\|", "\\ |").replace("|", "\\|")
 
 

@@ -88,7 +88,7 @@ class _Beat:
 
     @property
     def lane(self) -> str:
-        """Lane of its events; empty for several."""
+        """The lane of the events in this beat; empty if they are in several lanes."""
         lanes = {strand_of(event.lane) for event in self.events}
         return lanes.pop() if len(lanes) == 1 else ""
 

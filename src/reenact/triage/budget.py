@@ -195,7 +195,7 @@ def _together(events: list[Event]) -> tuple[Event, Event] | None:
 
 
 def _tools(scene: Scene) -> Allowance:
-    """The answers of tools, and whether the tools would repeat them."""
+    """The allowance for tools: whether they would give the same answers again."""
     name = "tool drift"
     escaped = [(what, place) for what, place, _ in scene.gaps if is_contact(what)]
     if not scene.acts and not escaped:

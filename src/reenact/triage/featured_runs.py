@@ -60,12 +60,12 @@ class EndedRun:
 
     @property
     def cold(self) -> bool:
-        """Whether it cannot be replayed."""
+        """Whether the run cannot be replayed."""
         return bool(self.features.cold)
 
     @property
     def healthy(self) -> bool:
-        """Whether it ended well and is not flagged; it may be cold."""
+        """Whether the run ended well and is not flagged. A healthy run may be cold."""
         return self.case in (None, Case.COLD)
 
 

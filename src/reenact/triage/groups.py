@@ -44,12 +44,12 @@ class RunGroup:
 
     @property
     def first_us(self) -> int:
-        """When the first of them began, microseconds since the epoch."""
+        """When the first run of the group began, in microseconds since the epoch."""
         return min(each.started_us for each in self.members)
 
     @property
     def last_us(self) -> int:
-        """When the last of them began."""
+        """When the last run of the group began."""
         return max(each.started_us for each in self.members)
 
     @property
@@ -72,8 +72,8 @@ class RunGroup:
 
     @property
     def course(self) -> str:
-        """How the runs of the group went, as far as the way they went makes them one group: recorded text; empty where
-        it is not known."""
+        """The last steps and suspicious events that the runs of the group have in common, as recorded text; empty if
+        none is known."""
         one = self.members[0].features
         if self.case is Case.COLD:
             return ""

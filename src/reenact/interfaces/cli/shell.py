@@ -157,7 +157,7 @@ def folded_error(text: str, width: int = 80) -> str:
 
 
 def wrapped(head: str, text: str, width: int) -> Iterator[str]:
-    """A text behind a head, wrapped; further lines are indented to the beginning of the text."""
+    """A text after a head, wrapped; further lines are indented to the beginning of the text."""
     lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]
     for n, line in enumerate(lines):
         yield f"{head if n == 0 else ' ' * len(head)}{line}"
@@ -244,7 +244,7 @@ class Command(click.Command):
 
     Args:
         example: Command lines shown at the end of the help, without the prompt.
-        *args, **kwargs: As for ``click.Command``.
+        *args, **kwargs: The arguments of ``click.Command``.
     """
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:

@@ -364,7 +364,7 @@ def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> 
     """Accept requests over gRPC.
 
     Args:
-        address, receiver, token, told: As for ``listen``.
+        address, receiver, token, told: See ``listen``.
 
     Returns:
         The listener; or None and the reason: the package is not installed, or the port is taken.

@@ -148,7 +148,7 @@ def _last_lines(text: str) -> tuple[str, ...]:
     """The lines that say where the program was. In a thread's stack the first line is the innermost."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     current = next((at for at, line in enumerate(lines) if line.startswith("Current thread")), None)
-    if current is not None:  # faulthandler: the innermost call first, the other threads before and behind it
+    if current is not None:  # faulthandler: the innermost call first, the other threads before and after it
         stack = lines[current:]
         end = next((at for at, line in enumerate(stack) if at and not line.startswith(" ")), len(stack))
         return (*lines[:1], *stack[:end][:_LINES])

@@ -15,7 +15,7 @@ _OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
 
 
 class SignalForwarder:
-    """Passes signals on while the program runs. Those that our caller handles stay the caller's.
+    """Passes signals on while the program runs. Signals that our caller handles are left to the caller.
 
     A signal between the program's end and ours does nothing: ``timeout`` signals its whole group, so we get the signal
     beside the program, and again after it.

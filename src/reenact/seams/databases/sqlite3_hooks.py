@@ -136,10 +136,10 @@ class _DataCrossing:
         self.event = -1 if self._crossing is None else self._crossing.event
 
     def answer(self, perform: Callable[[], Any], told: Callable[[Any], Any]) -> Any:
-        """Perform it and return the result; if it is frozen, return the recorded result.
+        """Perform the operation and return its result; if the operation is frozen, return the recorded result.
 
         Args:
-            perform: Does it.
+            perform: Does the operation.
             told: The facts of its result that are kept.
         """
         crossing = self._crossing

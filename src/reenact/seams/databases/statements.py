@@ -81,7 +81,7 @@ def further(database: str, what: str, effect: Effect = Effect.READ, of: int | No
 
 
 def ending_of(sql: str) -> str:
-    """How a statement ends a transaction: ``commit``, ``rollback``, or empty where it does not."""
+    """How a statement ends a transaction: ``commit`` or ``rollback``; empty if the transaction goes on."""
     word = first_word(sql)
     if word == "ROLLBACK":
         return "" if _PARTLY.match(bare(sql)) else "rollback"

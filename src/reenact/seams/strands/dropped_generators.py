@@ -65,7 +65,7 @@ class LoopGenerators(weakref.WeakSet[Any]):
             self.add(agen)
 
     def add(self, item: Any) -> None:
-        """Put a generator behind all others."""
+        """Put a generator after all others."""
         self._count += 1
         self._at.setdefault(item, self._count)
         super().add(item)

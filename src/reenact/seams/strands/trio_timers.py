@@ -80,7 +80,7 @@ class TrioTimer:
         self._expire = expire
 
     def alive(self) -> bool:
-        """Whether its scope still has this deadline."""
+        """Whether the cancel scope still has this deadline."""
         return self.run.timers.get(id(self.scope)) is self
 
     def queue(self, deadline_us: int | None = None, sleeper: bool = False) -> None:

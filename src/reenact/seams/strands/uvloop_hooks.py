@@ -1,6 +1,6 @@
 """uvloop: recorded on, replayed on the standard loop in the same order.
 
-uvloop shows no view of its ready queue. Quiescence is found by a probe, a callback that is posted behind everything
+uvloop shows no view of its ready queue. Quiescence is found by a probe, a callback that is posted after everything
 that is ready: if nothing was posted before it runs, the queue is empty. In a replay the module's name ``Loop`` stands
 for a standard loop; ``new_event_loop`` and ``uvloop.run`` look that name up when they are called.
 """

@@ -30,8 +30,8 @@ def begin(instructions: dict[str, Any]) -> None:
     """Start running a cell in this process. Called once, by the boot, before the program's first line.
 
     Args:
-        instructions: Those of a ``GoldenRole``, and ``earlier`` (URL of the store and id of the run of an attempt that
-            was broken off; empty without one) and ``first`` (scripted answers of the candidate).
+        instructions: The instructions of a ``GoldenRole``, and ``earlier`` (URL of the store and id of the run of an
+            attempt that was broken off; empty without one) and ``first`` (scripted answers of the candidate).
     """
 
     def around(row: GoldenMisses, tree: Tree | None) -> CellMisses:

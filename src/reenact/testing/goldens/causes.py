@@ -76,7 +76,7 @@ def _created(each: GoldenDifference, before: Mapping[int, Reading], new: Reading
 
 
 def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
-    """Why a call has no recorded answer: how it differs from the recorded one in whose place it stands.
+    """Why a call has no recorded answer: how the call differs from the recorded call that it replaces.
 
     Args:
         call: The call as data, see ``GoldenMisses.stale_call``.

@@ -168,8 +168,8 @@ def settle(golden_dir: GoldenDir, looked: ReviewResult, reasons: Reasons) -> Set
 def accept(golden_dir: GoldenDir, looked: ReviewResult, reasons: Mapping[str, str]) -> SettledGolden:
     """Accept differences of a golden.
 
-    While one is left open the golden stays what it is, and the decisions are kept in it. With the last one, today's run
-    becomes the one that it answers from. The incident stays.
+    While a difference is left open, the golden stays unchanged except for the decisions, which it keeps. When the last
+    one is accepted, the golden begins to answer from today's run. The incident stays.
 
     Args:
         golden_dir: The folder of the goldens.

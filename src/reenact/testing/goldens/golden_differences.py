@@ -81,7 +81,7 @@ class GoldenDifference:
 
     @property
     def place(self) -> str:
-        """The name with which it is accepted: the golden's number, ``+`` and today's number, or ``end``."""
+        """The name with which the difference is accepted: the golden's number, ``+`` and today's number, or ``end``."""
         if self.event is not None:
             return str(self.event)
         return END if self.today is None else f"+{self.today}"

@@ -409,7 +409,7 @@ def _lines(*texts: str) -> str:
 
 
 def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOptions, run: Run | None = None) -> GoldenRun:
-    """Whether the replay of a golden's run has no difference; by default of the run that it answers from.
+    """Replay a run of a golden, by default the one that gives the answers, and judge whether there is any difference.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.

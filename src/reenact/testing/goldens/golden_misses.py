@@ -56,7 +56,7 @@ class GoldenMisses(ForkMisses):
         used: The number of answers by source: ``overlay``, ``scripted``, ``live``.
         stale_at: The name of the call without an answer; empty while there is none.
         stale_call: That call as data, without credentials: ``kind``, ``name``, ``effect``, ``source``, ``head``,
-            ``body`` (base64), and ``place``, the number of the recorded event in whose place it stands.
+            ``body`` (base64), and ``place``, the number of the recorded event that it replaces.
         cut: A remark that the agent has come to the place where its recording is cut off; empty before.
     """
 

@@ -40,9 +40,9 @@ class GoldenRole(ForkRole):
     """A process that runs one golden.
 
     Args:
-        instructions: Those of a ``ForkingProcess``, and ``into`` (URL of the store that the run of today goes to, or
-            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name`` and ``again``
-            (see ``Golden.again``).
+        instructions: The instructions of a ``ForkingProcess``, and ``into`` (URL of the store that the run of today
+            goes to, or ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name``
+            and ``again`` (see ``Golden.again``).
         around: Wraps another policy around the golden's.
     """
 

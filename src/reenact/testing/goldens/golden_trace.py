@@ -120,8 +120,8 @@ class Golden:
         return (*self.expect, *self.holds)
 
     def again(self, fixed: str = "") -> str:
-        """The command that adds it again from its own bundle, with the person's texts that fit into a line. ``fixed``:
-        the run in it whose answers it uses, where that is not the recorded one."""
+        """The command that adds the golden again from its own bundle, with the person's texts that fit into a line.
+        ``fixed``: the run in it whose answers it uses, where that is not the recorded one."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [("fixed", fixed), *((name, getattr(self, name)) for name in ("about", "expected"))]
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []

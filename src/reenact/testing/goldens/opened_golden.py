@@ -69,7 +69,7 @@ class OpenGolden:
         return self.golden.again(tail(self.fixed.id) if self.fixed is not None else "")
 
     def court(self, asks: Asks = "never") -> GoldenCourt:
-        """The court for its expectations; opinions that the golden keeps come first."""
+        """The court for the golden's expectations. Opinions that the golden keeps come first."""
         return GoldenCourt(self.golden.name, (self.store,), asks)
 
     def beside(self, run: Run) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Alarms of a fork: the timers that the agent has set with ``alarm`` and ``setitimer``, and when their signals come.
 
 An alarm of real time is due in the fork's time, like any other timer. Then a real signal is sent, so that the agent's
-handler interrupts the code. Timers of the processor's time are the system's own behind the cut. Before the cut the
+handler interrupts the code. Timers of the processor's time are the system's own after the cut. Before the cut the
 recorded signals are sent at their places, and only the pending alarms are noted.
 """
 
@@ -52,7 +52,7 @@ class Alarm:
 
     @property
     def times(self) -> TimerSpan:
-        """The times at which it was set and is due."""
+        """The time when the alarm was set, and the time when it is due."""
         return TimerSpan(self.due_us - self.waits_us, self.due_us)
 
     def left(self, now_us: int) -> tuple[float, float]:
@@ -129,7 +129,7 @@ class ForkAlarms(SignalTurns):
     # --- what the agent sets -----------------------------------------------------------------------------------
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
-        """Set an alarm, which is due in the fork's time; behind the cut the system runs alarms of processor time."""
+        """Set an alarm, which is due in the fork's time; after the cut the system runs alarms of processor time."""
         with self._gate.lock:
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
@@ -316,7 +316,7 @@ class ForkAlarms(SignalTurns):
     # --- signals that the parent does not have -----------------------------------------------------------------
 
     def postpones(self, number: int) -> bool:
-        """Whether to put off a signal in our own code: behind the cut, unless it is next in order and so sent again."""
+        """Whether to put off a signal in our own code: after the cut, unless it is next in order and so sent again."""
         head = self._order.head
         return self._time.cut and (self.struck_us is not None or head is None or head.tag[::2] != ("i", number))
 
@@ -331,7 +331,7 @@ class ForkAlarms(SignalTurns):
         return number == ALARM_SIGNAL and self.struck_us is not None
 
     def come_later(self, number: int) -> bool:
-        """Whether signals with this number are still to come in the parent's order, behind the cut. Locked."""
+        """Whether signals with this number are still to come in the parent's order, after the cut. Locked."""
         first, real = self._order.head, self._time.real_since_us is not None
         if first is None or (number in self.set and (number == ALARM_SIGNAL or real)):
             return first is not None and first.tag[::2] == ("i", number) and self.is_the_alarms(first)
@@ -352,5 +352,5 @@ class ForkAlarms(SignalTurns):
         return event is not None and event in self._time.places.values()
 
     def turn(self, turn: Tag) -> Tag:
-        """The turn of a signal: behind the cut the fork's own, because the interrupted call has the fork's number."""
+        """The turn of a signal: after the cut the fork's own, because the interrupted call has the fork's number."""
         return own_signal(turn) if self._time.cut else turn

@@ -95,7 +95,7 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
 
 
 def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
-    """Require that the fork makes the call of ``event``, behind its branching event."""
+    """Require that the fork makes the call of ``event``, after its branching event."""
     run = tail(recording.run.id)
     if event.number < plan.at:
         raise ForkError(

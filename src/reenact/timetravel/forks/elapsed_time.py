@@ -1,7 +1,7 @@
 """How time passes in a fork that has left its parent's times: the code's own work takes as long as it took in the
 parent, and a wait takes as long as it takes now.
 
-A recorded moment lies behind a recorded delivery, and the code was at work between the two. So a recorded reading of a
+A recorded moment comes after a recorded delivery, and the code was at work between the two. So a recorded reading of a
 clock says how long the code had worked since that delivery. It never says how long the code had waited. Moments here
 are nanoseconds since the run began; the moments of deliveries are kept in microseconds.
 """

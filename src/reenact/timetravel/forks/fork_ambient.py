@@ -134,7 +134,7 @@ class ForkAmbient(Ambient):
         step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
         began_ns = self._mono_us * 1000
         shown_ns = self._time.reads_clock((lane.path, source), value - began_ns, step_ns)
-        if shown_ns is None:  # a killed run has no further reads: the clock does not go behind its last event
+        if shown_ns is None:  # a killed run has no more reads: show at least the time of its last event
             return max(value, began_ns + self._now_us() * 1000) if surplus else value
         return shown_ns + began_ns
 

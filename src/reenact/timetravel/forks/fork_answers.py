@@ -289,7 +289,7 @@ class _ReadScope:
 
 
 class OwnCall(LiveCall):
-    """A call that the fork performs, in the place of the recorded call that it stands for.
+    """A call that the fork performs, in the place of its recorded counterpart.
 
     Args:
         fork: The fork.

@@ -54,7 +54,7 @@ class ForkCourse:
 
     def number(self, event: Event | None = None, *, cut: bool = True) -> int:
         """The number of a call in the fork: up to the branching event the parent's number, after it the next free one.
-        ``event`` is the call's counterpart in the parent, if any; ``cut`` says whether the call lies behind the cut."""
+        ``event`` is the call's counterpart in the parent, if any; ``cut`` says whether the call lies after the cut."""
         kept = event is not None and (not cut or event.number == self.branching > self.top)
         number = event.number if event is not None and kept else self.top + 1
         self.top = max(self.top, number)

@@ -20,7 +20,7 @@ class ForkMisses:
     revives = True
     """Whether calls may be made that were cancelled in the parent, but are not cancelled in the fork."""
     from_the_start = False
-    """Whether the first call, whichever it is, lies behind the cut."""
+    """Whether the first call, whichever it is, lies after the cut."""
     needs_flags = True
     """Whether the fork has failed where a flag that it sets is not evaluated."""
 

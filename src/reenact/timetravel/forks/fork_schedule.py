@@ -1,5 +1,5 @@
-"""The order of a fork: the parent's order as far as it reaches. A live call takes the place of the recorded call that
-it stands for.
+"""The order of a fork: the parent's order as far as it reaches. A live call takes the place of its recorded
+counterpart.
 
 Up to the cut the order is that of a replay. After the cut, the parent's order still says which of several answers comes
 first, and the gate waits for a live call at the place that the call takes. A delivery that the recording does not have
@@ -219,7 +219,7 @@ class ForkSchedule(RecordedSchedule):
         return PendingChange(self._leaves, (head,)) if skip else found
 
     def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next place, unless another waiter goes before it, or it has lost that place."""
+        """The waiter of the next place, unless another waiter is due before it, or its place is lost."""
         comes = self.time.comes(waiter, waiter.tag, head.at_us)
         before = self.time.sooner(waiter.tag, comes, at.held)
         if before is not None:
@@ -260,7 +260,7 @@ class ForkSchedule(RecordedSchedule):
         return next(own, None) or self._due(at) if self.alarms.is_yet_to_come() else None
 
     def signal_due(self, waited_us: int) -> bool:
-        """Whether the watch sends a signal, as in a replay; behind the cut only a signal at its place."""
+        """Whether the watch sends a signal, as in a replay; after the cut only a signal at its place."""
         head = self.order.head
         if self.cut and head is not None and head.tag.kind == "i":
             ahead = self.alarms.is_the_alarms(head) and self.alarms.is_yet_to_come()
@@ -280,7 +280,7 @@ class ForkSchedule(RecordedSchedule):
         self._advance()
 
     def _yields(self, waiter: Waiter, at: Standstill) -> Waiter | None:
-        """Let a waiter go that has no place in the order any more, or the waiter that goes before it."""
+        """The waiter to wake: ``waiter``, which has lost its place in the order, or another one that is due sooner."""
         comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag)) if self.time.departed else None
         before = self._first_before(waiter.tag, comes, at) if comes is not None else None
         return waiter if before is None else self._in_time(before, at, placed=False)
@@ -289,7 +289,7 @@ class ForkSchedule(RecordedSchedule):
         return self.time.by_arrival().first(tag, comes_us, self.time.known_us(), *at.held)
 
     def _timer_goes(self, timers: list[Waiter], at: Standstill) -> Waiter | PendingChange | None:
-        """The first of some timers that have no place in the order any more, or the waiter that goes before it."""
+        """The waiter to wake: the first of ``timers``, which have no place in the order, or one that is due sooner."""
         timer = min(timers, key=lambda each: each.deadline_us or 0, default=None)
         comes = self.time.comes(timer, timer.tag, None) if timer is not None and self.time.goes_by_time else None
         if timer is None or comes is None:
@@ -384,7 +384,7 @@ class ForkSchedule(RecordedSchedule):
         return super()._first(self.alarms.within_reach(timers, at.blocked_us), at)
 
     def signals_later(self, number: int) -> bool:
-        """Whether a recorded signal of that number is yet to come; behind the cut it must not have lost its place."""
+        """Whether a recorded signal of that number is yet to come; after the cut it must not have lost its place."""
         with self.gate.lock:
             return self.alarms.come_later(number) if self.cut else super().signals_later(number)
 

@@ -327,7 +327,7 @@ class ForkSession(ReplaySession):
         return replace(event, outcome=outcome.outcome)
 
     def _stands_for(self, delivery: Delivery) -> bool:
-        """Whether a recorded delivery is passed over, as no strand waits for it: after the cut also telemetry's."""
+        """Whether to pass over a recorded delivery that no strand waits for; after the cut telemetry's, too."""
         tag = delivery.tag
         if self.schedule.cut and tag.kind == "e" and is_plumbing(self.recording.event(tag.number).call):
             return tag.number not in self.schedule.plumbing

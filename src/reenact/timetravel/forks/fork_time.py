@@ -110,7 +110,7 @@ class ForkTime:
     # --- calls under way ---------------------------------------------------------------------------------------
 
     def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
-        """A call of the fork is performed, in the place of the recorded call that it stands for, if any."""
+        """The fork begins to perform a call, in the place of its recorded counterpart, if there is one."""
         with self._gate.lock:
             if stands_for is not None:
                 self.places[event] = stands_for
@@ -315,8 +315,8 @@ class ForkTime:
             self._queues.join(waiter)
 
     def by_arrival(self) -> WaiterLines:
-        """The waiters by when they come. In a time of the fork's own, a waiter that can go already comes now: its
-        moment in the parent's order may be far away."""
+        """The waiters in the order of their moments. In a time of the fork's own, the moment of a waiter that can go
+        already is now: its moment in the parent's order may be far away."""
         if self._queues is None:
             self._queues = WaiterLines(self._gate.waiting, self._coming_of, self._is_there)
         return self._queues
@@ -363,7 +363,7 @@ class ForkTime:
         return timer
 
     def _passed(self, tag: Tag, place: Tag | None, timer: TimerSpan | None, flight: Flight | None) -> int | None:
-        """Move the fork's time on to a delivery. Returns when the parent had it; None if it did not."""
+        """Move the fork's time on to a delivery. Returns when the parent had the delivery; None if it had none."""
         order, head = self._order, self._order.head
         head = head if head is not None and head.tag == place else None
         if self.goes_by_time and not self.departed and self._takes_another_time(head, timer, flight):

@@ -140,7 +140,7 @@ class Plan:
 
     @property
     def noun(self) -> str:
-        """The word for it in messages: ``fork``, ``resumption``, or ``replay`` (with live calls)."""
+        """The word for this fork in messages: ``fork``, ``resumption``, or ``replay`` (with live calls)."""
         return "resumption" if self.resume else "replay" if self.only else "fork"
 
     def to_json(self) -> dict[str, Any]:

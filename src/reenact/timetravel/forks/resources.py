@@ -44,7 +44,7 @@ class Resources:
     # --- what has happened -------------------------------------------------------------------------------------
 
     def used(self, event: Event) -> None:
-        """Note that a recorded call has been made again, behind the cut."""
+        """Note that a recorded call has been made again, after the cut."""
         self._used.add(event.number)
 
     def went_live(self, number: int) -> None:

@@ -191,7 +191,7 @@ def _worked_us(store: Store, run: Run) -> int:
 
 
 def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
-    """The run, with the attempt's recording, ``worked_us`` after it began."""
+    """The run with the recording of the attempt, which goes on ``worked_us`` after the run began."""
     resumed: Any = before.environment.get("resumed") or []
     environment = {name: value for name, value in attempt.environment.items() if name != "fork"}
     kept = before.environment.get("fork")

@@ -251,7 +251,7 @@ _VERTEX: Final = "/v1/projects/{}/locations/{}/publishers/google"
 
 
 def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -> str:
-    """The path behind the base of a provider: the end of the recorded address, as this provider has it.
+    """The path after the base of a provider: the end of the recorded address, as this provider has it.
 
     Raises:
         UnreplayableRun: The address needs a project that neither the trace nor today's environment names.
