@@ -46,8 +46,7 @@ JOINED = 16 << 20
 """The total size of the last encodings, in bytes, which are reused for unchanged values."""
 
 OUTER = 2
-"""How many containers are around an entry of the outermost container if that is a part of a state. The limits count
-them."""
+"""The number of containers around an entry of a part of a state: the part, and the state. The limits count both."""
 
 _FEW = 64
 _DEEPEST = 16

@@ -304,8 +304,8 @@ class RecordingSession:
         """A turn that comes when all queued records are on the disk.
 
         Args:
-            in_place: Whether no other task may run meanwhile, because the agent's own code follows, which might not
-                wait for anything; a transport waits in any case. Without a recorded order no other task runs either, so
+            in_place: Whether no other task may run meanwhile. So it is where the agent's own code follows, which may
+                wait for nothing; a transport waits in any case. Without a recorded order no other task runs either, so
                 that the agent's timing is not changed.
         """
         if self.closed:

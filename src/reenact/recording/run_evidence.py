@@ -48,15 +48,15 @@ class RunEvidence:
         self._told: dict[str, Json] = {}
 
     def idle(self) -> list[Record]:
-        """The evidence that is available during the run, which is all that a killed run has; returned once. 2 ms in the
-        first run of a process, 20 µs later."""
+        """The evidence that is available during the run, which is all that a killed run has; returned once. Takes 2 ms
+        in the first run of a process, and 20 µs later."""
         if self._early:
             return []
         self._early = True
         return [*self._revision(), *self._process(full=False)]
 
     def last(self, status: Status) -> list[Record]:
-        """The evidence that is known only at the end; returned once. A few milliseconds in the first run of a
+        """The evidence that is known only at the end; returned once. Takes some milliseconds in the first run of a
         process."""
         if self._late:
             return []

@@ -49,8 +49,8 @@ class Gate:
         attend: Tells the watch that a delivery waits while strands run.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         blocked_us: How long a strand has blocked where no hook sees it, while a look asks for that; else -1.
-        parting: The number of connections that are being closed in the world outside of calls; their strands wait for
-            that.
+        parting: The number of connections that are being closed in the world outside of calls. Their strands wait for
+            the closing.
         signals: The state of the signals of the process.
         held_for: For how long no delivery has passed.
     """

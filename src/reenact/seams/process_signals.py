@@ -64,7 +64,7 @@ class SignalTurns:
             returned.
         contained: Whether the answer of the call in which the last signal came is awaited. The handler's exception is
             in that answer, or it ended inside the call. None where the signal came in no call.
-        handled: How many signals have reached a handler in no call that is answered as a whole.
+        handled: How many signals have reached a handler outside of calls that are answered as a whole.
         handling: The turn of the last signal, as the recording has it.
         raising: The counted signal handlers that have raised in a wait which has not noticed yet.
         unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.

@@ -214,7 +214,7 @@ def _our_raw() -> RawInput | None:
 
 
 def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
-    """A question to a pipe or a file: does what ``input`` does, with the line as the answer."""
+    """Answer a question from a pipe or a file: print the prompt and read a line, as ``input`` does."""
     with contextlib.suppress(Exception):
         sys.stderr.flush()
     sys.stdout.write(prompt)

@@ -1,7 +1,7 @@
 """Thins a run: its bodies are removed, and its events stay, with the size and digest of each body.
 
-A body that another run uses, too, stays. So does the evidence, except the words of models. The row of a removed body is
-marked (``payloads.WITHHELD``), and the run states the reason (``facts.thinned_runs``).
+A body stays if another run uses it as well. So does the evidence, except the words of models. The row of a removed body
+is marked (``payloads.WITHHELD``), and the run states the reason (``facts.thinned_runs``).
 """
 
 from __future__ import annotations

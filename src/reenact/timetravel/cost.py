@@ -79,8 +79,8 @@ def run_cost(
     Args:
         recording: The run. A program's own note ``cost`` wins over the computed cost.
         priced: A price list; None for no prices.
-        more: The calls inside those that the run answered as a whole, taken from another run.
-        around: The calls of the run around each of these, by their numbers.
+        more: The inner calls of calls that the run answered as a whole; they are taken from another run.
+        around: For each of these inner calls, the numbers of the run's calls around it.
 
     Returns:
         The sum; None where it is unknown, or without a model call. Costs one pass over the run's exchanges.

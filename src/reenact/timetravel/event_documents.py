@@ -1,7 +1,7 @@
 """Documents: an event as one JSON value with its request and its answer, for comparisons and patches.
 
-The answer of a recognised model call is the model's decision, because envelopes differ in ids and times; other answers
-are their content. Bytes that are no text are shown by size and digest.
+Of the answer of a recognised model call, the document has the model's decision alone, because ids and times differ in
+every answer. Of other answers it has the content. Bytes that are no text are shown by size and digest.
 """
 
 from __future__ import annotations

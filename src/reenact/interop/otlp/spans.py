@@ -23,8 +23,8 @@ _FAILED: Final = frozenset({"2", "error", "status_code_error"})
 _VALUES: Final = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")
 _SNAKE: Final = {f"{name[:-5]}_value": name for name in _VALUES}
 _FROM_SECONDS: Final = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, 1_000_000_000))
-"""The least number that is taken for nanoseconds, microseconds, milliseconds or seconds since the epoch, each with the
-nanoseconds of one unit."""
+"""For nanoseconds, microseconds, milliseconds and seconds since the epoch: the least number that is taken for this
+unit, and the nanoseconds of one unit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """MCP transports: how each is opened, and the streams that the agent gets in a replay, which opens no transport.
 
-In a replay the agent gets streams without another end.
+In a replay no process or server is at the other end of the streams.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reenact.seams.rebinding import Rebinding
 
 
 def _streams(anyio: Any) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
-    """A pair of streams without another end."""
+    """A pair of streams with no process or server at their other end."""
 
     def pretended() -> tuple[Any, tuple[Any, ...]]:
         into, read = anyio.create_memory_object_stream(0)

@@ -139,7 +139,7 @@ _AS_IT_IS: Final = RunOptions()
 
 @contextmanager
 def running(golden_dir: GoldenDir, name: str, run_options: RunOptions = _AS_IT_IS) -> Iterator[GoldenRun]:
-    """Run one golden, and keep today's run for the length of the block. Raises as little as ``run_golden``."""
+    """Run one golden, and keep today's run for the length of the block. For errors see ``run_golden``."""
     started_us = CLOCK.mono_us()
     path = golden_dir.path(name)
     with ExitStack() as stack:

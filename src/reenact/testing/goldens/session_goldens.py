@@ -1,4 +1,4 @@
-"""Playing: the goldens of one test session: those that a marker means, those that no test names, and the outcomes."""
+"""The goldens of one test session: those that a marker names, those that no test names, and the outcomes."""
 
 from __future__ import annotations
 

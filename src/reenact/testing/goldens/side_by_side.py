@@ -34,8 +34,8 @@ def side_by_side(each: GoldenDifference) -> list[str]:
 
 
 def drawn(found: Iterable[GoldenDifference]) -> Iterator[tuple[GoldenDifference, list[str]]]:
-    """Several differences, each with its lines. Of many in a row that create (or trim) a call, only the first ones have
-    all their lines, and the others one."""
+    """Several differences, each with its lines. If many in a row create (or trim) a call, only the first ones have all
+    their lines; each other one has one line."""
     for category, group in groupby(found, key=lambda each: each.category):
         several = list(group)
         folded = len(several) > _ROW and category in (Category.CREATE, Category.TRIM)

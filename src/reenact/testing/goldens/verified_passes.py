@@ -38,15 +38,15 @@ def keep_verified(golden_dir: GoldenDir, outcomes: Iterable[Outcome], mark: Mark
 
     Args:
         golden_dir: The folder of the goldens.
-        outcomes: Their outcomes on the code of the mark's revision.
+        outcomes: The outcomes of goldens on the code of the mark's revision.
         mark: The mark.
         clock: Gives the time.
 
     Returns:
-        The names of those that were written.
+        The names of the goldens that were written.
 
     Raises:
-        RedactionLeak, UsageError, StoreError: A golden could not be written; those before it are.
+        RedactionLeak, UsageError, StoreError: A golden could not be written; the goldens before it were.
     """
     written = []
     for outcome in outcomes:

@@ -268,7 +268,7 @@ class ForkAlarms(SignalTurns):
         return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
 
     def rings_in_vain(self) -> bool:
-        """Whether no alarm is pending, or only a repeating one after whose signals nothing else has come for long."""
+        """Whether no alarm is pending, or only a repeating one whose many last signals led to no other delivery."""
         most = _IN_VAIN if self._time.real_since_us is not None else ENDLESS
         return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 

@@ -35,7 +35,7 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
     name may be new where an MCP server is used. The code of another revision is not searched, and may have any tool.
 
     Raises:
-        UsageError: A name means none of them.
+        UsageError: A name or pattern means neither a recorded call nor a tool.
     """
     from difflib import get_close_matches  # imported late: few names are misspelled
 

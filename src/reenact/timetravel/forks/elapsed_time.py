@@ -86,7 +86,7 @@ class ElapsedTime:
 
     @property
     def moments(self) -> Moments:
-        """The moments of the parent's deliveries. Its whole order is read for them, once."""
+        """The moments of the parent's deliveries. To find them, the parent's whole order is read once."""
         if self._moments is None:
             self._moments = Moments(self._again())
         return self._moments
