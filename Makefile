@@ -16,7 +16,7 @@ help:
 	@echo "make test        the suite without its longer tests (8 minutes on two cores)"
 	@echo "make test-long   the longer tests, which tests/long.txt names"
 	@echo "make across      what depends on the interpreter, on every other Python that is found"
-	@echo "make lint        ruff, mypy --strict, and the import contract"
+	@echo "make lint        ruff, mypy --strict, the import contract, and the wording of texts"
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
 	@echo "make site        the documents as a site, with search, in out/site"
 	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
@@ -77,6 +77,7 @@ lint:
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	.venv/bin/lint-imports --no-logo
+	$(RUN) -m pytest -q tests/project/test_wording.py
 
 docs-check:
 	@"$(PYTHON)" scripts/environment.py .venv test

@@ -29,7 +29,7 @@ GIT = {
     **{f"GIT_{who}_NAME": "demo" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_EMAIL": "demo@localhost" for who in ("AUTHOR", "COMMITTER")},
 }
-"""A repository that nobody's own settings reach."""
+"""A repository that the user's own settings do not reach."""
 ORDER = 'python order_lookup/agent.py "Where is my order?"'
 
 
@@ -144,7 +144,7 @@ def record_order_lookup(stage: Stage) -> Done:
         done = stage.run(
             f"reenact record --agent order_lookup --user u_7710 --tenant shop_4 --tag id=r_8821 -- {ORDER}"
         )
-        check(done.status == 0 and "#4421" in done.out, "it answered with #4421, which is somebody else's")
+        check(done.status == 0 and "#4421" in done.out, "it answered with #4421, which is another customer's order")
     return done
 
 
@@ -159,7 +159,7 @@ def replay(stage: Stage, reference: str, then: Done) -> None:
 
 def day_two(stage: Stage, then: Done) -> None:
     """The world has moved on: look at the second incident a day later."""
-    say("4. A day later the order service knows better, and whoever looks now finds nothing wrong:")
+    say("4. A day later the order service knows better, and a look at it now finds nothing wrong:")
     with ProviderProcess(HERE / "order_lookup" / "world.py", day=2) as world:
         live = {**world.environment(), "ORDERS_URL": world.url}
         before, stage.environ = stage.environ, {**stage.environ, **live}
@@ -169,7 +169,7 @@ def day_two(stage: Stage, then: Done) -> None:
         asked = sum(world.counts.values())
         say("The recording still shows what the customer saw, with that world running beside it:")
         replay(stage, "@", then)
-        check(sum(world.counts.values()) == asked, "nobody asked the world that is there now")
+        check(sum(world.counts.values()) == asked, "no request went to the service of today")
 
 
 def changed_agent(stage: Stage) -> None:
@@ -185,7 +185,7 @@ def changed_agent(stage: Stage) -> None:
 
 def located(stage: Stage) -> str:
     """Find the first incident among the runs by what it did; gives a reference to it."""
-    say("6. Somebody asks why the refund question timed out. Which run was it? Search for what it said and did:")
+    say("6. A colleague asks why the refund question timed out. Which run was it? Search for its words and its calls:")
     found = stage.run("reenact ls --failed -k 'refund policy' --where 'calls(search_docs) > 5'")
     check("refund_loop" in found.out, "it is found by its words and by its many searches")
     return found.out.splitlines()[1].split()[0]
@@ -231,12 +231,10 @@ def kept(stage: Stage, loop: str) -> None:
     say("9. It must never come back. Keep the incident as a test, with what is expected:")
     expected = "--expect 'calls(search_docs) <= 3' --expect '\"have any documents\" in answer'"
     added = stage.run(f"reenact golden add {loop} --as refund-loop {expected}", show=8)
-    check(
-        added.status == 0 and "calls(search_docs) = 20" in added.err, "it fails today, for the reason of the incident"
-    )
+    check(added.status == 0 and "calls(search_docs) = 20" in added.err, "it fails until the bug is fixed")
     agent = stage.directory / "refund_loop" / "agent.py"
     text = agent.read_text(encoding="utf-8")
-    say("Mend the agent, and run the test: today's code on what was recorded then, with nobody there to ask.")
+    say("Mend the agent, and run the test: today's code on the recorded answers. No service is asked.")
     print('\n$ sed -i \'s/, "v1")/, "v2_with_empty_check")/\' refund_loop/agent.py')
     agent.write_text(text.replace(', "v1")', ', "v2_with_empty_check")'), encoding="utf-8")
     now = stage.run("reenact golden run refund-loop")

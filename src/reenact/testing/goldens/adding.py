@@ -189,7 +189,7 @@ def _require_whole(store: Store, run: Run) -> None:
             f"run {tail(run.id)} is a fork that was stopped{where}: it has no end",
             cause=f"it was not allowed to call {write}; allow it in another fork, and that one has an end"
             if write
-            else "it asked what it might not ask; what the code would have done with the answer nobody knows",
+            else "it made a call that it may not make, so the rest of the run is unknown",
             next_command=allowing(store, run)
             or f"reenact fork {tail(run.parent or run.id)}:{run.fork_event or 0} --live all --dry-run",
         )

@@ -75,7 +75,7 @@ def require_unchanged(path: Path, digest: str) -> None:
     if read_bundle(path).digest != digest:
         raise UsageError(
             f"{path.name} has changed meanwhile, and was left as it is",
-            cause="somebody else, or another test of the same session, has written it",
+            cause="another user, or another test of the same session, has written it",
             next_command="reenact golden ls --history",
         )
 

@@ -163,7 +163,7 @@ def _address(text: str, token: str) -> Address:
     host = host.strip("[]")
     if not token and not is_loopback(host):
         raise UsageError(
-            f"{host} is reached from other machines, and anybody there could write into the store",
+            f"{host} is reached from other machines, and any program there could write into the store",
             cause="there is no token that senders must show",
             next_command=f"reenact serve --bind {text} --token-env RECEIVER_TOKEN",
         )
