@@ -147,7 +147,7 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
     there = opened.store.open(ran.run)
     then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
     why, call = _why(golden_dir, ran, there, (then, now))
-    for each in reversed(opened.overlays if why and not call else ()):  # what was recorded later is the golden's too
+    for each in reversed(opened.overlays if why and not call else ()):  # later recordings belong to the golden, too
         beside = opened.store.open(opened.store.run(each))
         scene = scene_of(opened.store, beside.run)
         causes, _ = _why(golden_dir, ran, beside, (scene, now))

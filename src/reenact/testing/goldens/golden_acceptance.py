@@ -232,7 +232,7 @@ def _with(runs: Iterable[PackedRun], today: PackedRun) -> list[PackedRun]:
 
 
 def _require_strength(drafted: OpenGolden) -> None:
-    """Every expectation still tells the incident from the run that is accepted."""
+    """Require that every expectation still tells the incident apart from the run that is accepted."""
     if drafted.expectations:
         bad, good = drafted.store.open(drafted.recorded), drafted.store.open(drafted.answering)
         reasons = strength(drafted.must_fail, bad, good, holds=drafted.must_hold, court=drafted.court()).reasons

@@ -45,7 +45,7 @@ class How:
 def run_goldens(
     golden_dir: GoldenDir, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens, each in a process of its own; those that do not depend on the hash seed from a fork server.
+    """Run goldens, each in a process of its own. A fork server starts those that do not depend on the hash seed.
 
     Args:
         golden_dir: The folder of the goldens.
@@ -102,9 +102,8 @@ def several(
 
 
 def sampled(every: Sequence[Outcome], at_least: int) -> Outcome:
-    """Several runs of one golden as one outcome: it passes if enough of them do, and else as the first that does not.
-
-    A golden that is stale, refused or broken is so however often it is run."""
+    """Several runs of one golden as one outcome: it passes if enough runs pass; else it is the outcome of the first run
+    that does not. A golden that is stale, refused or broken once is so in every run."""
     passed = [each for each in every if each.status == "passed"]
     said = f"passed {len(passed)} of {len(every)} times, {at_least} wanted"
     opinions: Counter[str] = Counter()

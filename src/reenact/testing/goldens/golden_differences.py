@@ -31,7 +31,7 @@ from reenact.timetravel.model_readings import is_model, model_name
 from reenact.timetravel.run_pair import RunPair
 
 END: Final = "end"
-"""The place of how the run ended."""
+"""The place of a difference in the end of the run."""
 
 DIGITS: Final = 32
 _FAILED_FROM: Final = 400

@@ -212,9 +212,9 @@ def judged_on(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """Judge a golden's expectations over today's run: on the log of the fork that fixed it, if there is one.
+    """Judge a golden's expectations over today's run. The fork that fixed the golden answers this run, if there is one.
 
-    Code that makes calls which only the incident answers is not fixed: then it is judged on the incident.
+    Code that makes calls which only the incident answers is not fixed: then the incident answers it.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -237,7 +237,7 @@ def on_import(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """Judge the run of today's code on an import, on the trace.
+    """Run today's code with the answers of an imported run, and judge it by the golden's expectations.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.

@@ -21,8 +21,8 @@ def is_golden(file: str) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """The name of the golden that a file is, by its path (the file may be a copy of another golden). Empty for a draft,
-    and for a file outside a folder of goldens."""
+    """The name of the golden in a file, by the file's path (the file may be a copy of another golden). Empty for a
+    draft, and for a file outside a folder of goldens."""
     _, folder, below = str(path.absolute()).rpartition(os.path.join(os.sep, FOLDER, ""))
     return below.removesuffix(SUFFIX).replace(os.sep, "/") if folder and is_golden(path.name) else ""
 

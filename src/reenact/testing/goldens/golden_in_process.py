@@ -46,7 +46,7 @@ from reenact.timetravel.forks.plan import Plan
 
 ENFORCEMENT: Final = ("audit hook (connections, processes, files)", "the calling process")
 _OUTSIDE: Final = ("TZ", "PYTHONHASHSEED", "LANG", "LC_ALL", "PATH", "HOME", "PWD")
-"""Variables that an interpreter or a library has read by now: set again, they would not have their effect."""
+"""Variables that the interpreter or a library has read already: to set them now would have no effect."""
 
 
 def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[ProcessResult, Recording] | None:

@@ -43,8 +43,8 @@ class Outcome:
         name: The name of the golden.
         file: Its bundle, relative to the project.
         status: ``passed``; ``failed`` (an expectation does not hold, or a *same* golden differs); ``stale`` (a call has
-            no recorded answer, or an answer no opinion of the model that judges it); ``refused`` (contact with the
-            world); ``broken`` (the bundle cannot be read).
+            no recorded answer, or the opinion of a judging model is missing); ``refused`` (contact with the world);
+            ``broken`` (the bundle cannot be read).
         judged: Its expectations.
         message: Why it did not pass, in words; empty where it did.
         boundaries: The number of calls that the agent's own code has made.

@@ -85,8 +85,7 @@ class GoldenRole(ForkRole):
         return store, store.close
 
     def ended(self) -> tuple[Status, str] | None:
-        """The end of today's run: none (like the recorded run), if it comes to the place where the recorded run is cut
-        off."""
+        """The end of today's run. If it comes to the place where the recorded run is cut off, it has no end either."""
         return (Status.RECORDING, "") if self._golden.cut else None
 
     def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:

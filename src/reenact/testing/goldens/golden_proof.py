@@ -34,7 +34,7 @@ from reenact.timetravel.preview import safe
 
 Say = Callable[[str], object]
 MOST: Final = 3
-"""Replays that adding a golden takes at most."""
+"""The most replays that it takes to add a golden."""
 _THEN: Final = "then"
 _NOW: Final = "now"
 _SEED: Final = "seed"
@@ -58,7 +58,7 @@ class Proof:
 @dataclass(frozen=True, slots=True)
 class _ProofTry:
     """One try: its outcome, the run that answered, its first difference from the recorded run, and the exception that
-    ended the code, if that is new; or why there was none."""
+    ended the code, if that is new; or why there was no try."""
 
     outcome: Outcome | None = None
     run: Run | None = None
@@ -88,8 +88,8 @@ class _Tries:
         self._under: _ProofTry | None = None
 
     def all(self, codes: Mapping[str, IncidentCode]) -> dict[str, _ProofTry]:
-        """Run several codes on the draft, by their names; side by side, where that can be. The other hash seed is tried
-        beside them, where the recorded run alone can answer."""
+        """Run several versions of the code on the draft, by their names; at the same time, where that is possible. The
+        other hash seed is tried beside them, where the recorded run alone can answer."""
         names = list(codes)
         first = names[0]  # the recorded code, if it differs from today's
         if self._workers > 1 and self._opened.fixed is None:

@@ -20,8 +20,8 @@ from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 
 Adding = Callable[..., str]
-"""Gives the command that was typed to add the golden, with every option of it: further words at its end, and by name
-other values of its parameters (None leaves one out)."""
+"""Gives the command that was typed to add the golden, with all its options. The arguments are further words for its
+end, and by name other values for its parameters (None leaves a parameter out)."""
 _WELL: Final = "status == 'ok'"
 _ADVICE: Final = ("  likely cause: ", "  next: ")
 """The beginnings of the lines that an error adds to its message."""
@@ -71,8 +71,7 @@ def no_test(golden: Golden, opened: OpenGolden, adding: Adding) -> UsageError:
 
 
 def not_held(golden: Golden, run: Run, lost: Sequence[JudgedExpectation]) -> UsageError:
-    """The error for an expectation that holds on the recorded run but not on its replay: it can stay true for no
-    code."""
+    """The error for an expectation that holds on the recorded run but not on its replay: no code can keep it true."""
     return UsageError(
         f"golden {golden.name} is not added: --holds is true of the recorded run, not of its replay: {lost[0].seen}",
         cause="it depends on what no replay gives again, such as how long the run took",

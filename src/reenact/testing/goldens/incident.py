@@ -108,9 +108,9 @@ def _lost_in_tree(
 
 
 def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository: str) -> bool:
-    """Whether a file is part of the code, or one that git keeps beside it. Other files are data, and the code reads
-    their content of today. A file that did not exist is data that the run has made, unless git knows it now: a fix may
-    have added it."""
+    """Whether a file is part of the code, or is kept by git together with the code. Other files are data, and the code
+    reads their content of today. A file that did not exist is data that the run has made, unless git knows it now: a
+    fix may have added it."""
     if path.endswith(_CODE) or then is not None:
         return True
     if digests == (ABSENT,):

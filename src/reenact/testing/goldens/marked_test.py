@@ -39,7 +39,7 @@ class Opener:
         self._kept: dict[Path, OpenGolden] = {}
 
     def __call__(self, path: Path) -> OpenGolden:
-        """The golden of a file; the one that is kept, where the file is the same.
+        """The golden of a file. If the file is unchanged, this is the golden that is kept here.
 
         Raises:
             UsageError, StoreError: See ``open_golden``.

@@ -1,4 +1,4 @@
-"""Modes in which goldens are run, and recording the answers that one lacks: each is asked once, and kept beside."""
+"""Modes in which goldens are run, and the recording of missing answers: each is asked for once, and kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FROZEN: Final = "frozen"
 MISSING: Final = "missing"
 """Record the answers that are missing; tools stay frozen."""
 RERECORD: Final = "rerecord"
-"""Record those again that were recorded later; tools stay frozen."""
+"""Record the later recordings again; tools stay frozen."""
 REVIEW: Final = "review"
 """Show each difference between a golden and today's run, and accept it with a reason."""
 _REFUSAL: Final = 400
@@ -47,7 +47,7 @@ class RecordedAnswers:
         outcome: The outcome of the golden with them.
         kept: The number of answers that were recorded, and are now kept.
         opinions: The number of judges' opinions that were asked for, and are now kept.
-        unproven: Why it proves nothing on the recorded code; empty where it does, or where that was not tried.
+        unproven: Why the golden proves nothing on the recorded code; empty where it does, or where that was not tried.
         unanswered: Whether a model gave no answer that can be kept: then none is kept.
     """
 

@@ -55,7 +55,7 @@ def first_line(outcome: Outcome) -> str:
 
 
 def _as_kept(today: Recording, recorded: Run, project: str) -> Recording:
-    """Today's run without credentials, and as its project was called when it was recorded."""
+    """Today's run without credentials, with the recorded paths of the project in place of today's."""
     packed = PackedRun("fixed", today.run, cleaned_today(today.run.home, today.run).records)
     return comparable(packed, recorded, project)
 

@@ -51,7 +51,7 @@ class ResultFile:
         self.store = MemoryStore(into, written=self._written)
 
     def hand_over(self) -> None:
-        """Leave every run in the file; it is whole before it has its name."""
+        """Write every run into the file, which gets its name when it is complete."""
         blobs: dict[str, str] = {}
 
         def keep(data: bytes) -> str:

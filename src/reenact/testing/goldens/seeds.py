@@ -17,7 +17,7 @@ _OTHER: Final = "2"
 def any_seed(
     golden_dir: GoldenDir, opened: OpenGolden, run: Run, now: Outcome, court: GoldenCourt | None = None
 ) -> bool:
-    """Whether the outcome is the same under another hash seed; an answer that was not judged counts as another one.
+    """Whether the outcome is the same under another hash seed; if an answer is not judged, it counts as different.
 
     Args:
         golden_dir: The folder of the goldens.

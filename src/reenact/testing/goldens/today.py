@@ -1,4 +1,4 @@
-"""Today's run as a golden would keep it: without credentials, and as its own project was called."""
+"""Today's run as a golden would keep it: without credentials, and with the golden's paths of the project."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class ForkAlarms(SignalTurns):
         return self._time.real_now_us() if self._time.ticking else max(self._time.known_us(), self._time.set_us)
 
     def _waits_for_it(self) -> None:
-        """Behind the cut, put the pending alarm among the gate's waiters. Locked."""
+        """After the cut, put the pending alarm among the gate's waiters. Locked."""
         if self.waits is not None:
             self._gate.waiting.pop(self.waits.tag, None)
             self._time.due.over(self.waits.tag)
@@ -234,7 +234,7 @@ class ForkAlarms(SignalTurns):
             waiter.wake()
 
     def _is_due(self, waiter: Waiter) -> bool:
-        """Whether its moment has come, in the world's time or in that of code that works past the recording."""
+        """Whether the alarm's moment has come, by the world's time or by that of code that works past the recording."""
         if self._gate.running <= 0 or self.is_struck() or not (self._time.ticking or self._order.head is None):
             return False
         return self._moment_us() + self._gate.held_for.waited_us >= (waiter.deadline_us or 0)

@@ -31,7 +31,7 @@ class DueMoments:
         self._answers: dict[int, tuple[int, int]] = {}
 
     def sets(self, tag: Tag, times: TimerSpan) -> Tag | None:
-        """A timer is set. Returns the tag of a timer that is forgotten for it; None without one.
+        """A timer is set. Returns the tag of an older timer that is forgotten to make room; None if none is.
 
         Args:
             tag: The timer's identity.
@@ -44,8 +44,8 @@ class DueMoments:
         return oldest
 
     def asks(self, event: int, now_us: int, issued_us: int, came_us: int) -> int | None:
-        """A call is made whose answer is recorded. Returns the number of a call that is forgotten for it; None without
-        one.
+        """A call is made whose answer is recorded. Returns the number of an older call that is forgotten to make room;
+        None if none is.
 
         Args:
             event: Its number in the parent.

@@ -149,7 +149,7 @@ class ForkCalls:
         return GivenCall(own, value)
 
     def handed_on(self, question: ForkQuestion) -> OwnCall:
-        """Send telemetry out to the world. No read is stale after it."""
+        """Send telemetry out to the world. It makes no later read stale."""
         number = self.course.number()
         self.time.sets_out(number, None, transport=True)
         self.course.live += 1
@@ -260,8 +260,8 @@ class ForkCalls:
             raise self.stops.ends(crossing.event, asked, error, error.message)
 
     def answers(self, crossing: TapedCall) -> None:
-        """Note that a recorded answer is handed over. The recorded calls inside it are unknown in the fork, and a note
-        says so. In the prefix, the branching event is enough to show this."""
+        """Note that a recorded answer is handed over. If there are recorded calls inside it, the fork does not have
+        them, and a note says so. In the prefix, the branching event is enough to show this."""
         event = crossing.recorded
         self.session.answered(event.number, crossing.event)
         if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):

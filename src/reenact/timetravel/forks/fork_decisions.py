@@ -66,7 +66,7 @@ class ForkDecisions:
         return self._taken(question._replace(found=LadderResult(event, event, "the branching event")))
 
     def exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
-        """Decide a telemetry request. Before the cut it gets its recorded answer. Behind the cut it is sent to the
+        """Decide a telemetry request. Before the cut it gets its recorded answer. After the cut it is sent to the
         world if that is allowed or the run is resumed; else the exporter is told that it succeeded."""
         exports, question = self._session.exports, ForkQuestion(lane, call, "")
         if self._schedule.cut:

@@ -46,7 +46,7 @@ class ForkRole:
         self.instructions = instructions
 
     def isolation(self) -> Isolation | None:
-        """The isolation of the process. To go live, a fork needs the network and the real files; None: as a replay."""
+        """The isolation of the process; None: that of a replay. Live calls need the network and the real files."""
         return Isolation()
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:

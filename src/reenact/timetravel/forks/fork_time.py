@@ -125,7 +125,7 @@ class ForkTime:
             self.flights[event] = Flight(None, self.known_us(), self.clock.mono_us(), listens=True)
 
     def rests(self, event: int, rests: bool) -> None:
-        """The agent reads the output of a live process, or has stopped to."""
+        """The agent begins to read the output of a live process, or (``rests``) stops reading it."""
         with self._gate.lock:
             if event in self.flights:
                 self.flights[event].rests = rests
@@ -216,7 +216,7 @@ class ForkTime:
                 self.departs()  # the lane read the clock more often in the parent
 
     def sets_at(self, then_ns: int | None) -> int:
-        """The code sets a timer or alarm; the parent did at ``then_ns`` (None: not). Returns when, in nanoseconds."""
+        """The code sets a timer or alarm; the parent did at ``then_ns`` (None: never). Returns when, in nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
                 head = self._order.head
@@ -233,7 +233,7 @@ class ForkTime:
         return (self.worked_us() - self._worked_before_us) * 1000
 
     def _works_until(self, then_ns: int | None) -> None:
-        """The code has worked until a moment of the parent. None: not a place of the parent, so actual time counts."""
+        """The code has worked until a moment of the parent. None: the parent was never here, so actual time counts."""
         if then_ns is None:
             self.progress.lead_ns += self._busy_ns()
         else:

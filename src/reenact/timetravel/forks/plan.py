@@ -55,8 +55,8 @@ class Plan:
         rev: The revision whose code runs, from the start on; empty for the present files.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
-        until: Number of the delivery at which the parent's order ends to count: the Ctrl-C that ended the resumed run;
-            None: all of it counts.
+        until: Number of the delivery from which on the parent's order no longer counts: the Ctrl-C that ended the
+            resumed run; None: all of it counts.
         apart: The resumption becomes a run of its own, and does not replace the broken run.
         retries: The numbers of recorded calls that are made again because the run failed with them.
         settle: The word on writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.

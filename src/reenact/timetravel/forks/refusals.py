@@ -104,7 +104,7 @@ def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefus
 
 
 def nothing_comes(left: Event | None, next_command: str) -> Divergence:
-    """The error for an agent that waits for nothing; ``left`` is the first call not made again."""
+    """The error for an agent whose wait nothing can end; ``left`` is the first call not made again."""
     removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
     return Divergence(
         f"the agent waits for what nothing will bring{removed}",

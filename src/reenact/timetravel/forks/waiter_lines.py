@@ -51,7 +51,7 @@ class WaiterLines:
     Args:
         waiting: The waiters, in order of arrival. A waiter that is not alive is never alive again.
         comes: Gives the moment of a timer or of a recorded answer; None if it has passed, or is not known.
-        is_there: Whether a waiter for neither of them goes before others, because it can go already.
+        is_there: Whether a waiter that waits for neither can go already, and so goes before the others.
     """
 
     def __init__(
