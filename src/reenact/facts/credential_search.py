@@ -1,4 +1,4 @@
-"""Spotting: finds credentials in a text, by the shape of a value and by the name before it.
+"""Finds credentials in a text, by the shape of a value and by the name before it.
 
 It works on bytes as they are (JSON, JSON inside JSON strings, server-sent events, forms, logs, command lines), so that
 all bytes outside of credentials stay exact. A first pass of substring searches over a folded copy finds candidates;

@@ -1,4 +1,4 @@
-"""Reading: encoded data becomes the original value again, through the types that the caller's code declares.
+"""Encoded data becomes the original value again, through the types that the caller's code declares.
 
 Standard types need no declaration. Records, enums and subclasses of built-in types come back only when the declared
 type reaches them; a name in the data never picks a class by itself (exceptions are found among the classes that are

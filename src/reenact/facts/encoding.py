@@ -1,4 +1,4 @@
-"""Writing: a Python value becomes JSON bytes that describe it exactly, without calling the value's own code.
+"""A Python value becomes JSON bytes that describe it exactly, without calling the value's own code.
 
 Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything else
 takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named

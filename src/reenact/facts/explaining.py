@@ -1,4 +1,4 @@
-"""Explaining: why an expression does not hold, in the author's own words, each with the value that was seen.
+"""Why an expression does not hold, in the author's own words, each with the value that was seen.
 
 ``calls(search_docs) <= 3`` becomes ``calls(search_docs) = 20, expected <= 3``. Of a conjunction only the parts that do
 not hold are shown; of a loop, the first member that decides.

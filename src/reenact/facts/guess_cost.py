@@ -1,4 +1,4 @@
-"""Guessing: the number of tries to guess a value, in bits, estimated from its characters.
+"""The number of tries to guess a value, in bits, estimated from its characters.
 
 The number of tries for a random value follows from its alphabet and its length. Words, names, years and versions take
 far fewer, so a piece that reads like one of these counts little, at any length.

@@ -1,4 +1,4 @@
-"""Foreseeing: many short texts are searched in one go, so that the gate need not search each clean text by itself.
+"""Many short texts are searched in one go, so that the gate need not search each clean text by itself.
 
 An import has thousands of nearly equal texts, and each separate search costs more than its text. Like long texts, they
 are cut into the objects of their lists (``facts.sightings``). Objects that came before are left out, and the rest is

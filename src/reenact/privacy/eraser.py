@@ -1,4 +1,4 @@
-"""Erasing: removes credentials from texts, URLs, headers, forms, command lines, environments and JSON-able values.
+"""Removes credentials from texts, URLs, headers, forms, command lines, environments and JSON-able values.
 
 One ``Eraser`` holds the key of a run's stand-ins; everything it returns that equals its argument *is* its argument.
 """

@@ -1,4 +1,4 @@
-"""Withholding: only the affected parts of a text with too many candidates are withheld.
+"""Only the affected parts of a text with too many candidates are withheld.
 
 Parts of JSON end between its entries, and in a part that cannot be cleaned only the contents of strings are withheld:
 JSON stays JSON. Other text is cut where possible.

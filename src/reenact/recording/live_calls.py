@@ -27,7 +27,7 @@ _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """The kinds of call whose body is code of the agent's process."""
 _ENDS = (StopIteration, StopAsyncIteration)
-"""The normal ends of a stream. Raised by a signal handler, and not by the stream's source, they are errors."""
+"""The normal ends of a stream. If a signal handler raises them, and not the stream's source, they are errors."""
 
 
 class Taper(Protocol):

@@ -1,4 +1,4 @@
-"""Limiting: a value that is too long for a recording is replaced by its size and digest, and a remark says why."""
+"""A value that is too long for a recording is replaced by its size and digest, and a remark says why."""
 
 from __future__ import annotations
 

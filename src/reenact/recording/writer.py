@@ -51,7 +51,7 @@ them."""
 BACKPRESSURE_S = 5.0
 
 _LARGE = frozenset({SegmentArrived, OutputPrinted})
-"""Records with as many bytes as the agent receives or prints: their waiting bytes are counted."""
+"""Records of the bytes that the agent receives or prints, which may be many: their waiting bytes are counted."""
 _VALUES = frozenset({CallIssued, CallSettled})
 """Records that carry values: of these the large ones are counted."""
 _COUNTED = 64 << 10

@@ -1,7 +1,7 @@
-"""Touching: notices file changes of a replayed agent before they are made, where no scratch protects the files.
+"""Notices file changes of a replayed agent before they are made, where no scratch protects the files.
 
-A separate process has its files behind scratch; the calling process has not. A replay in the calling process is stopped
-before it writes, and its caller starts a separate process instead.
+The writes of a separate process go to scratch; those of the calling process do not. A replay in the calling process is
+stopped before it writes, and its caller starts a separate process instead.
 """
 
 from __future__ import annotations

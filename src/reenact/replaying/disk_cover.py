@@ -3,7 +3,7 @@
 An overlay shows only one file system. So each of the topmost folders gets an overlay, and so does each file system that
 is mounted below them. The lower layer is today's files, the upper one is memory of this process's own mounts. The rest
 (the root itself, ``/proc``, ``/sys``, ``/dev``) is made read-only; devices stay as they are. Folders that we write to
-are laid back on top.
+are mounted again on top.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The beginning of a replay: files that the run has changed are laid back into the scratch, in their earlier state.
+"""The beginning of a replay: files that the run has changed are put into the scratch in their earlier state.
 
 Only paths that the run created, changed or deleted are touched, and only where writes go to scratch: the world keeps
-its own. All other files are today's. A path that cannot be laid back is reported, as the likely cause of later
-differences. Without scratch, no path can be laid back.
+its own. All other files are today's. A path that cannot be put back is reported, as the likely cause of later
+differences. Without scratch, no path can be put back.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FilesBefore:
         self._ours = trust.is_ours(recording.run)
         self._gone: set[str] = set()
         self.amiss: dict[str, str] = {}
-        """The paths that could not be laid back, with the reason."""
+        """The paths that could not be put back, with the reason."""
 
     def paths(self) -> list[tuple[str, Before]]:
         """Each path at its place here, with its earlier state; of a path that is noted twice, the first state."""
@@ -98,7 +98,7 @@ class FilesBefore:
         self.amiss[before.path.removeprefix("./")] = why
 
     def lay(self, hides: Callable[[str], bool]) -> int:
-        """Lay everything back.
+        """Put everything back.
 
         Args:
             hides: Whether a write to a path goes to scratch.
@@ -118,7 +118,7 @@ class FilesBefore:
         return self._laid(paths)
 
     def name(self, why: str) -> None:
-        """Lay no file back, and only name the paths that differ: for runs whose writes go to the disk itself.
+        """Put no file back, and only name the paths that differ: for runs whose writes go to the disk itself.
 
         Args:
             why: Why the replay begins with the disk of today.
@@ -182,7 +182,7 @@ class FilesBefore:
         return True
 
     def lines(self) -> list[str]:
-        """The paths that could not be laid back, in words, the first few."""
+        """The first few paths that could not be put back, in words."""
         found = [f"the file {name} is not as it was when the run began: {why}" for name, why in self.amiss.items()]
         more = len(found) - _FEW
         return found if more <= 0 else [*found[:_FEW], f"{more} more files are not as they were when the run began"]

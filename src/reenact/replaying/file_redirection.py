@@ -1,4 +1,4 @@
-"""Redirecting: functions of ``os`` and ``io`` that act on a scratch copy, where the system permits no cover.
+"""Functions of ``os`` and ``io`` that act on a scratch copy, where the system permits no cover.
 
 A program sees its own paths: in names of files, listings, errors and the working directory. Code that does not use
 these functions acts on the disk itself: a change that Python code tries is refused, with its path, and native code is

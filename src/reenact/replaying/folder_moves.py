@@ -1,4 +1,4 @@
-"""Moving: a rename that a cover refuses, and that the file system below would allow, is done by copying.
+"""A rename that a cover refuses, and that the file system below would allow, is done by copying.
 
 Each part of a cover is a file system of its own, and in a user namespace an overlay renames no folder that it did not
 make. There a program gets the error *cross-device link*, which it did not get when it was recorded. A file that Python

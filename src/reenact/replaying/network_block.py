@@ -1,4 +1,4 @@
-"""Blocking: while a test of a frozen golden runs, this process can open no connection.
+"""While a test of a frozen golden runs, this process can open no connection.
 
 The guard of a replay refuses contacts of the replayed agent, processes included. This block is for the test around that
 agent: the test may start programs, but not connect.

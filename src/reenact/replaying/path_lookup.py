@@ -1,4 +1,4 @@
-"""Following: finds the place of a program's path, through links and through changes in scratch.
+"""Finds the place of a program's path, through links and through changes in scratch.
 
 The system cannot follow such a path itself, because a link in scratch has its target as a path of the program. So each
 folder on the way is looked at, which takes some microseconds, and is done only after a first change.

@@ -26,7 +26,7 @@ SPIN_US = 2_000_000
 WORK_RATE = 4
 """An awaited delivery waits this many times longer while others compute: the machine may only be slow."""
 GIVE_UP_US = 30_000_000
-"""How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
+"""How long others may run, beyond four times the length of the recorded run, while nothing that is awaited can come."""
 QUIET_US = 3_000_000
 """The time, beyond twice the recorded run's, for which a program may wait for a thing that no gate delivers."""
 SIGNAL_US = 2_000
@@ -355,8 +355,8 @@ class RecordedSchedule:
         return self.order.head is not None and self.order.head.tag.kind == "i"
 
     def signal_due(self, waited_us: int) -> bool:
-        """Send the next recorded signal when everything waits. While a strand computes, send it as long after the last
-        delivery as it was recorded."""
+        """Send the next recorded signal when everything waits. While a strand computes, the signal is sent as long
+        after the last delivery as in the recording."""
         head, waits = self.order.head, self.gate.running <= 0
         if head is None or head.tag.kind != "i" or self.gate.halted is not None:
             return False

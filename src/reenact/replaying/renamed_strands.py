@@ -1,4 +1,4 @@
-"""Renaming: finds the recorded strand of a strand whose function has another name now.
+"""Finds the recorded strand of a strand whose function has another name now.
 
 A lane is known by the names and numbers on its path. A lane may have a child whose name was not recorded, while a
 recorded child does not appear. The two may be the same strand. They are paired once, at the first call of the strand,

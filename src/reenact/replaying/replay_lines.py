@@ -1,4 +1,4 @@
-"""Telling: the two lines of a replay, and differences as data. A module that only reports a replay need not load the
+"""The two lines of a replay, and differences as data. A module that only reports a replay need not load the
 replay itself."""
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class ReplayingProcess:
         return self._store.open(placed(found, tree) if tree is not None and not tree.commit else found)
 
     def _begin_as_then(self) -> int:
-        """Lay the run's files back in their earlier state, where writes go to scratch. Returns their number."""
+        """Put the run's files back into their earlier state, if writes go to scratch. Returns their number."""
         beginnings = [FilesBefore(self.recording, self._placed)]
         if self._before is not None:  # the process around a request starts first, and changes files
             beginnings.append(FilesBefore(self._recorded(preamble_of(self.recording.run)), self._placed))
@@ -339,7 +339,7 @@ class ReplayingProcess:
 
 
 def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
-    """Take this process's network away and put its files behind scratch, as far as the system permits. Called before
+    """Take this process's network away and redirect its writes to scratch, as far as the system permits. Called before
     any file is opened.
 
     Args:

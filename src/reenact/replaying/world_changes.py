@@ -1,4 +1,4 @@
-"""Reaching: finds the file changes of Python code that would reach the world.
+"""Finds the file changes of Python code that would reach the world.
 
 No change of a path that scratch protects reaches it. Elsewhere a change is refused, except harmless ones: a write to a
 device, an open that would only fail, and temporary files, which the replay then owns and removes at its end. Where no

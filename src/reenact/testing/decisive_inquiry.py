@@ -1,4 +1,4 @@
-"""Pointing: a model is asked which step decided that a run failed; its answer is kept as an ordinary run.
+"""A model is asked which step decided that a run failed; its answer is kept as an ordinary run.
 
 The question is made of the recorded run, so it holds nothing that the privacy gate has taken out. The same question
 about the same run is asked once.

@@ -1,4 +1,4 @@
-"""Aligning: finds the call of one run that corresponds to a call of another, by content and not by position.
+"""Finds the call of one run that corresponds to a call of another, by content and not by position.
 
 Pure. Calls are compared inside their strand, and strands inside the call that holds them. So an inserted call does not
 shift the calls after it, nor the calls inside those. A strand is searched three times: for equal requests in the same

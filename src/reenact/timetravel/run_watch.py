@@ -1,4 +1,4 @@
-"""Watching: one expression over the events of a run. Each event is read once, and only the parts that the expression
+"""One expression over the events of a run. Each event is read once, and only the parts that the expression
 needs."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counting: how many runs of each agent failed alike or cannot be replayed, as sums that grow while a process lasts."""
+"""The number of runs of each agent that failed alike or cannot be replayed, as sums that grow during a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spelling: data and names in the notation of expressions."""
+"""Data and names in the notation of expressions."""
 
 from __future__ import annotations
 

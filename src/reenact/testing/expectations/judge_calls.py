@@ -1,4 +1,4 @@
-"""Asking: one question to a model about one answer, over plain HTTP, as the agent itself might ask it.
+"""One question to a model about one answer, over plain HTTP, as the agent itself might ask it.
 
 The exchange goes through the seams like any other, so it can be recorded, and replayed offline. Nothing here knows of
 recording or replaying. The protocols are OpenAI's chat completions and Anthropic's messages, so every gateway that has

@@ -1,4 +1,4 @@
-"""Judging: evaluates one checked expression over one recorded run, and finds the facts and the first event to blame."""
+"""Evaluates one checked expression over one recorded run, and finds the facts and the first event to blame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: notices an expression that looks for a text in the answer, while the run printed that text.
+"""Notices an expression that looks for a text in the answer, while the run printed that text.
 
 ``answer`` is the run's result, or a model's last words; the program's printed text is ``stdout``.
 """

@@ -1,4 +1,4 @@
-"""Naming: finds the recorded answers that expressions are about, by reading the expressions; nothing is evaluated.
+"""Finds the recorded answers that expressions are about, by reading the expressions; nothing is evaluated.
 
 An answer is named by its call (``calls(search)``), by its result (``result(search)``), or by a thing that depends on
 it: the state after a step around it, a tool call that a model's answer asked for, or the run's final words. A total

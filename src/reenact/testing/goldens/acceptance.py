@@ -1,4 +1,4 @@
-"""Deciding: which differences of a golden were accepted, and the new golden when all are.
+"""Knows which differences of a golden were accepted, and makes the new golden when all are.
 
 Pure. Decisions are kept in ``Golden.pending``, in the order of the run, until no difference is open; then all move into
 the history. So the order of decisions, and the number of reviews, make no difference.

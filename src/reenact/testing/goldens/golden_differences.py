@@ -1,4 +1,4 @@
-"""Differing: the differences of today's run from a golden, call by call, each in one of four categories.
+"""The differences of today's run from a golden, call by call, each in one of four categories.
 
 Calls are paired as in ``reenact diff``. Calls inside a call that was answered from the recording are part of it: today
 they were not made. The end of the run is the last difference.

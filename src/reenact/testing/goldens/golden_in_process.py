@@ -1,4 +1,4 @@
-"""Here: runs a golden in the calling process, if its entry point can be imported there; no interpreter is started.
+"""Runs a golden in the calling process, if its entry point can be imported there; no interpreter is started.
 
 It is a shorter way to the same verdict: a golden that does not simply pass is run again in a process of its own. The
 audit hook refuses connections and processes, and stops the agent before it changes a file; the hash seed, the working

@@ -1,4 +1,4 @@
-"""Trial: the golden of one marked test, run once and judged, with the process kept from the network meanwhile."""
+"""The golden of one marked test, run once and judged, with the process kept from the network meanwhile."""
 
 from __future__ import annotations
 

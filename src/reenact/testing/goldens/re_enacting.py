@@ -1,4 +1,4 @@
-"""Re-enacting: whether today's run of the recorded code equals the recorded run, from its first call to its end.
+"""Whether today's run of the recorded code equals the recorded run, from its first call to its end.
 
 A failing expectation proves little by itself: it also fails if the code was stopped, or went another way, long before
 the mistake.

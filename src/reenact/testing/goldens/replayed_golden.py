@@ -1,4 +1,4 @@
-"""Replayed: the replay of a golden as the marked test sees it, as plain data."""
+"""The replay of a golden as the marked test sees it, as plain data."""
 
 from __future__ import annotations
 

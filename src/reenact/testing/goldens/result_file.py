@@ -1,4 +1,4 @@
-"""Handing over: today's run, from the process of a golden to its judge, in one file and without a database.
+"""Hands today's run over from the process of a golden to its judge, in one file and without a database.
 
 The run is judged and thrown away, so no other process has to find it: the golden's process keeps it in memory, and
 writes it at its end, in the lines of a bundle. The agent's own code has run in that process, so each value is checked

@@ -1,4 +1,4 @@
-"""Verified: a golden keeps in its history that it passed on the code of a deploy, which a mark names."""
+"""A golden keeps in its history that it passed on the code of a deploy, which a mark names."""
 
 from __future__ import annotations
 

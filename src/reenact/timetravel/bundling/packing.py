@@ -1,4 +1,4 @@
-"""Packing: writes runs of a store, with all that belongs to them, into one file, cleaned once more; and checks that the
+"""Writes runs of a store, with all that belongs to them, into one file, cleaned once more; and checks that the
 file replays."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unpacking: the runs of a bundle into a store, under their own ids, all of them or none."""
+"""Puts the runs of a bundle into a store, under their own ids, all of them or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resuming: a run that broke off continues, and the result replaces the run under its own id.
+"""A run that broke off continues, and the result replaces the run under its own id.
 
 The continuation is recorded as a separate attempt, which holds the whole run: recorded answers and live calls. When the
 attempt ends, it and the run exchange their recordings in one step. So a run is never a mixture of two recordings, and
