@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -12,9 +12,9 @@ from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
-from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
+from reenact.seams.turns import NOW, GateTurn, SuddenTurn
+from reenact.seams.waits import never_tag
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
@@ -50,45 +50,17 @@ class Replayer(Protocol):
         """Whether the run was stopped before the body of an event ended."""
 
 
-class Never:
-    """A turn that never comes, because the recording never handed its delivery over."""
+class NeverTurn(GateTurn):
+    """A turn that never comes, because the recording never handed its delivery over: until the replay ends."""
 
-    __slots__ = ("gate", "owned")
+    __slots__ = ()
 
     def __init__(self, gate: Gate, owned: bool) -> None:
-        self.gate = gate
-        self.owned = owned
+        super().__init__(gate, never_tag(), owned)
 
-    def wait(self) -> Any:
-        """Wait in a thread, until the replay ends."""
-        if not self.owned:
-            self.gate.started()
-        return self.gate.never(is_async=False)
-
-    def __await__(self) -> Any:
-        try:
-            yield from self.gate.never(is_async=True)
-        except cancelled() as error:
-            yield from rejoin_cancelled(error).__await__()
-            raise
+    def then(self, number: int | None) -> Any:
+        """Raise an error."""
         raise AssertionError("a turn that never comes came")
-
-
-class Sudden:
-    """A turn that does not wait at the gate, because its order was not recorded or it raises."""
-
-    __slots__ = ("act",)
-
-    def __init__(self, act: Callable[[], Any]) -> None:
-        self.act = act
-
-    def wait(self) -> Any:
-        """The delivered value."""
-        return self.act()
-
-    def __await__(self) -> Any:
-        return self.act()
-        yield
 
 
 class ServingTurn(GateTurn):
@@ -183,7 +155,7 @@ class FrozenCall:
             return self._turn(0, body, Value(body, recorded.media, recorded.changes, recorded.head))
         if isinstance(recorded, Failure):
             return self._turn(0, recorded.error.type.encode(), recorded)
-        return Never(self._session.gate, self.lane.owned)
+        return NeverTurn(self._session.gate, self.lane.owned)
 
     def answer(self) -> Any:
         """``outcome``: a replay performs nothing."""
@@ -199,7 +171,7 @@ class FrozenCall:
         """The head of the stream, in its turn."""
         recorded = self.recorded.outcome
         if not isinstance(recorded, Stream) or not recorded.head:
-            return Never(self._session.gate, self.lane.owned)
+            return NeverTurn(self._session.gate, self.lane.owned)
         return self._turn(0, repr(recorded.head.get("status")).encode(), recorded)
 
     def part(self) -> Any:
@@ -214,9 +186,9 @@ class FrozenCall:
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind is EndKind.CANCELLED:
-            return Never(self._session.gate, self.lane.owned)
+            return NeverTurn(self._session.gate, self.lane.owned)
         if end.kind is EndKind.CLOSED:
-            return Sudden(lambda: self._session.read_past(self.recorded))
+            return SuddenTurn(lambda: self._session.read_past(self.recorded))
         self._spent = True
         self.came = None, self.recorded.ended_us or 0
         return self._turn(-1, end.kind.value.encode(), end)
@@ -231,9 +203,9 @@ class FrozenCall:
         if end is not None and end.kind in (EndKind.EOF, EndKind.ERROR):
             self._session.read_less(self.recorded)
 
-    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | Sudden:
+    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | SuddenTurn:
         turn = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
-        return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
+        return turn if self.recorded.delivery is not None else SuddenTurn(partial(turn.then, None))
 
 
 class UnansweredCall(NeverLive):
@@ -247,9 +219,9 @@ class UnansweredCall(NeverLive):
         self.lane = lane
         self.event = -1
 
-    def outcome(self) -> Never:
+    def outcome(self) -> NeverTurn:
         """A turn that never comes."""
-        return Never(self._session.gate, self.lane.owned)
+        return NeverTurn(self._session.gate, self.lane.owned)
 
     head = outcome
     part = outcome
@@ -300,7 +272,7 @@ class RerunCall:
     def settle(self, outcome: Value | Failure) -> Any:
         """Take the recorded turn, then compare."""
         if self._session.ends_in(self.recorded):
-            return Never(self._session.gate, self.lane.owned)
+            return NeverTurn(self._session.gate, self.lane.owned)
         if not self._numbered:
             self._session.settled(self.recorded, outcome)
             return NOW

@@ -37,7 +37,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.schedules import Standstill
 from reenact.seams.servers import wsgi
 from reenact.seams.servers.hosting import Application
-from reenact.seams.waits import Waiter
+from reenact.seams.waits import Waiter, never_tag
 
 if TYPE_CHECKING:
     from reenact.seams.servers.served_exchange import Exchange
@@ -179,7 +179,7 @@ class Stage:
         if self._rounds != self._broken_off:
             return
         if self._schedule.signals_later(signal.SIGINT):
-            self._schedule.gate.never(is_async=False)
+            self._schedule.gate.take(never_tag())
         raise KeyboardInterrupt
 
 

@@ -15,9 +15,9 @@ from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.plumbing import PlumbingRules
 from reenact.facts.telemetry_endpoints import Endpoint
-from reenact.replaying.frozen_calls import Sudden
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
+from reenact.seams.turns import SuddenTurn
 
 _EOF: Final = End(EndKind.EOF)
 _BODILESS: Final = frozenset({204, 304})
@@ -162,10 +162,10 @@ class TakenCall(NeverLive):
         }
         self._parts = [success.body, _EOF] if success.body else [_EOF]
 
-    def head(self) -> Sudden:
+    def head(self) -> SuddenTurn:
         """The head of the success."""
-        return Sudden(lambda: Stream(self._head, _EOF))
+        return SuddenTurn(lambda: Stream(self._head, _EOF))
 
-    def part(self) -> Sudden:
+    def part(self) -> SuddenTurn:
         """The body, then the end on every further read."""
-        return Sudden(lambda: self._parts.pop(0) if len(self._parts) > 1 else self._parts[0])
+        return SuddenTurn(lambda: self._parts.pop(0) if len(self._parts) > 1 else self._parts[0])

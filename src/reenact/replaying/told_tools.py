@@ -22,7 +22,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.values import encode
 from reenact.replaying import divergence as words
-from reenact.replaying.frozen_calls import FrozenCall, Sudden
+from reenact.replaying.frozen_calls import FrozenCall
 from reenact.replaying.keyed_matching import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Miss
 from reenact.replaying.replay_session import ReplaySession
@@ -30,6 +30,7 @@ from reenact.replaying.told_models import ToldModels
 from reenact.replaying.trace_matching import agree, argument_data
 from reenact.replaying.user_turns import turns_of
 from reenact.seams.lanes import Lane
+from reenact.seams.turns import SuddenTurn
 
 _LARGEST: Final = 64 << 20
 """The bytes of exchanges above which no exchange is read for tools."""
@@ -81,9 +82,9 @@ class ToldCall(NeverLive):
         self._value = value
         self.event = -1
 
-    def outcome(self) -> Sudden:
+    def outcome(self) -> SuddenTurn:
         """The result of the tool. The time of the result is not known."""
-        return Sudden(lambda: self._value)
+        return SuddenTurn(lambda: self._value)
 
 
 class ConversedSession(ReplaySession):

@@ -27,7 +27,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.loop_callbacks import post, stop_tasks
 from reenact.seams.process_signals import SignalTurns
 from reenact.seams.schedules import PendingChange, Schedule, Standstill
-from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
+from reenact.seams.waits import RECALLED, Rest, Waiter, rest
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
@@ -298,11 +298,6 @@ class Gate:
             return bool(ready)
         queue: Any = ready
         return any(handle._context.get(near) is self for handle in queue)
-
-    def never(self, *, is_async: bool) -> Any:
-        """Wait for something that was never handed over: until cancelled, or until the replay ends."""
-        tag = never_tag()
-        return self.take_async(tag) if is_async else self.take(tag)
 
     def offer(
         self,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
+from types import coroutine
 from typing import Any
 
+from reenact.abc.session import Turn
 from reenact.facts import texts
 from reenact.facts.order import Tag, TimerSpan
 from reenact.seams import lanes
@@ -44,20 +46,51 @@ def moment_us(lane: Lane) -> int:
     return now_us if gate.halted is not None else max(now_us, answer(lane, SET, now_us * 1000) // 1000)
 
 
-class Now:
-    """A turn that has already come."""
+class SuddenTurn:
+    """A turn that does not wait at the gate: it has come already, its order was not recorded, or it raises.
 
-    __slots__ = ()
+    Args:
+        act: Gives what the turn hands over.
+    """
 
-    def wait(self) -> None:
-        """Return at once."""
+    __slots__ = ("act",)
 
-    def __await__(self) -> Generator[Any, Any, None]:
-        return
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
+
+    def wait(self) -> Any:
+        """The delivered value."""
+        return self.act()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self.act()
         yield
 
 
-NOW = Now()
+NOW = SuddenTurn(lambda: None)
+"""A turn that has already come, and hands over nothing."""
+
+
+class MappedTurn:
+    """A turn that hands over what is made of another turn's result.
+
+    Args:
+        turn: The other turn.
+        make: Makes the result.
+    """
+
+    __slots__ = ("make", "turn")
+
+    def __init__(self, turn: Turn[Any], make: Callable[[Any], Any]) -> None:
+        self.turn = turn
+        self.make = make
+
+    def wait(self) -> Any:
+        """Wait in a thread."""
+        return self.make(self.turn.wait())
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self.make((yield from self.turn.__await__()))
 
 
 class GateTurn(ABC):
@@ -115,7 +148,7 @@ async def rejoin(*, rested: bool = True) -> None:
     if not lane.gate.schedule.takes(tag, rested):
         return
     with _shielded():
-        await _BareTurn(lane.gate, tag)
+        await _bare_turn(lane.gate, tag)
 
 
 async def rejoin_cancelled(error: BaseException) -> None:
@@ -168,48 +201,33 @@ async def closed_again() -> None:
         await rejoin(rested=bool(rested))
     else:
         lane.tag("j")
-        await _PassingTurns(*map(int, rested.split()))
+        await _passing_turns(*map(int, rested.split()))
 
 
-class _PassingTurns:
-    """Passes over a number of turns of the loop, and reacts to cancellations as the closed resource did.
+@coroutine
+def _passing_turns(turns: int, thrown: int, raised: int) -> Generator[None, Any, None]:
+    """Pass over a number of turns of the loop, and react to cancellations as the closed resource did.
 
     Args:
         turns: The number of turns.
         thrown: The number of cancellations that had reached the resource's closing.
         raised: Whether the closing had ended by them."""
-
-    __slots__ = ("raised", "thrown", "turns")
-
-    def __init__(self, turns: int, thrown: int, raised: int) -> None:
-        self.turns = turns
-        self.thrown = thrown
-        self.raised = raised
-
-    def __await__(self) -> Generator[None, Any, None]:
-        last: BaseException | None = None
-        for _ in range(self.turns):
-            try:
-                yield
-            except cancelled() as error:
-                if not self.thrown:
-                    raise
-                last = error
-        if self.raised and last is not None:
-            raise last
+    last: BaseException | None = None
+    for _ in range(turns):
+        try:
+            yield
+        except cancelled() as error:
+            if not thrown:
+                raise
+            last = error
+    if raised and last is not None:
+        raise last
 
 
-class _BareTurn:
+@coroutine
+def _bare_turn(gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
     """A turn that hands over nothing; a cancellation simply ends the wait for it."""
-
-    __slots__ = ("gate", "tag")
-
-    def __init__(self, gate: Gate, tag: Tag) -> None:
-        self.gate = gate
-        self.tag = tag
-
-    def __await__(self) -> Generator[Any, Any, int]:
-        return self.gate.take_async(self.tag)
+    return (yield from gate.take_async(tag))
 
 
 def _shielded() -> Any:

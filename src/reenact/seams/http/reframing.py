@@ -8,12 +8,12 @@ is framed for them as the recorded headers say it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from reenact.abc.session import Frozen, Turn
 from reenact.facts.call import End, EndKind, Json
 from reenact.facts.framing import header
+from reenact.seams.turns import MappedTurn, SuddenTurn
 
 _LAST_CHUNK = b"0\r\n\r\n"
 _BODILESS = frozenset({204, 304})
@@ -56,11 +56,11 @@ class FramedAnswer:
         """The head at once, then each part of the body in its turn, then the end."""
         if self._lead:
             lead, self._lead = self._lead, b""
-            return _FramingTurn(None, lambda part: lead)
+            return SuddenTurn(lambda: lead)
         if self._end is not None:
             end = self._end
-            return _FramingTurn(None, lambda part: end)
-        return _FramingTurn(self._crossing.part(), self._framed)
+            return SuddenTurn(lambda: end)
+        return MappedTurn(self._crossing.part(), self._framed)
 
     def dropped(self) -> None:
         """The client reads no further."""
@@ -75,19 +75,3 @@ class FramedAnswer:
             return part
         self._end = part
         return _LAST_CHUNK
-
-
-class _FramingTurn:
-    """A turn whose result is framed like the bytes of a connection. Without an inner turn it comes at once."""
-
-    __slots__ = ("_frame", "_turn")
-
-    def __init__(self, turn: Turn[bytes | End] | None, frame: Callable[[Any], bytes | End]) -> None:
-        self._turn = turn
-        self._frame = frame
-
-    def wait(self) -> bytes | End:
-        return self._frame(None if self._turn is None else self._turn.wait())
-
-    def __await__(self) -> Any:
-        return self._frame(None if self._turn is None else (yield from self._turn.__await__()))

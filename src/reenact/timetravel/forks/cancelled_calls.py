@@ -15,7 +15,8 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.served_requests import arrives
 from reenact.facts.values import encode
-from reenact.timetravel.forks.fork_answers import HandingTurn, OwnCall, TapedCall
+from reenact.seams.turns import MappedTurn
+from reenact.timetravel.forks.fork_answers import OwnCall, TapedCall, handing_over
 from reenact.timetravel.forks.fork_calls import ForkCalls
 from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.permits import is_model
@@ -75,7 +76,7 @@ class CancelledCalls:
             return True
         return False
 
-    def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | HandingTurn:
+    def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | MappedTurn:
         """A cancelled call continues: it is performed, unless a user has said that it is done.
 
         Args:
@@ -86,7 +87,7 @@ class CancelledCalls:
         if known is not None:
             outcome, why = known
             self._calls.course.say(taped.event, call, "frozen", why)
-            return HandingTurn(own.settle(outcome), outcome)
+            return handing_over(own, outcome)
         self._calls.makes(taped.lane, call, taped.event, WHY if taped.form == "open" else _TOLD)
         return own
 

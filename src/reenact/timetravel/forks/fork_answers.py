@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from reenact.abc.session import NeverLive, Turn
+from reenact.abc.session import NeverLive
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
@@ -15,10 +15,10 @@ from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
-from reenact.replaying.frozen_calls import FrozenCall, Replayer, ServingTurn, Sudden
+from reenact.replaying.frozen_calls import FrozenCall, Replayer, ServingTurn
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
+from reenact.seams.turns import NOW, GateTurn, MappedTurn, SuddenTurn, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import ForkCourse
@@ -50,7 +50,7 @@ class Fork(Protocol):
     def answers(self, crossing: TapedCall) -> None:
         """Note that a recorded answer is handed over."""
 
-    def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
+    def live_instead(self, taped: TapedCall) -> OwnCall | MappedTurn:
         """Let a call go on live that was to be answered from the recording."""
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
@@ -121,16 +121,16 @@ class TapedCall(FrozenCall):
         if self._tag is not None:
             self._session.gate.recall(self._tag)
 
-    def performed(self) -> OwnCall | HandingTurn:
+    def performed(self) -> OwnCall | MappedTurn:
         """The call that continues this one: performed by the fork, or with a result that a person gave."""
         return self.taped.live_instead(self)
 
-    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | Sudden:
+    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | SuddenTurn:
         then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self.came[1]
         note = partial(self._record, part, gives, then_us)
         serving = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
         turn = TapedServing(self, note, serving)
-        return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
+        return turn if self.recorded.delivery is not None else SuddenTurn(partial(turn.then, None))
 
     def _record(self, part: int, gives: Any, then_us: int, number: int | None) -> Record:
         recorded, now_us = self.recorded, self._moment(then_us)
@@ -161,30 +161,6 @@ class TapedCall(FrozenCall):
         if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
         self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self.came[1]), end))
-
-
-class HandingTurn:
-    """A turn at the gate that delivers an outcome.
-
-    Args:
-        turn: Notes the outcome in the fork's recording.
-        outcome: The outcome for the agent.
-    """
-
-    __slots__ = ("outcome", "turn")
-
-    def __init__(self, turn: Turn[object], outcome: Value | Failure) -> None:
-        self.turn = turn
-        self.outcome = outcome
-
-    def wait(self) -> Value | Failure:
-        """Wait in a thread."""
-        self.turn.wait()
-        return self.outcome
-
-    def __await__(self) -> Generator[Any, Any, Value | Failure]:
-        yield from self.turn.__await__()
-        return self.outcome
 
 
 class AnswerOrLive:
@@ -237,7 +213,7 @@ class AnswerOrLive:
         if number != RECALLED:
             return self.call.outcome().then(number)  # type: ignore[no-any-return]
         goes_on = self.call.performed()
-        return (yield from goes_on.__await__()) if isinstance(goes_on, HandingTurn) else goes_on
+        return (yield from goes_on.__await__()) if isinstance(goes_on, MappedTurn) else goes_on
 
     def _turn(self) -> Generator[Any, Any, int]:
         schedule = self.call.taped.schedule
@@ -257,8 +233,8 @@ class AnswerOrLive:
         return self.call.form in ("value", "failure") and self.call.recorded.delivery is None
 
 
-def _waited(goes_on: OwnCall | HandingTurn) -> Value | Failure | OwnCall:
-    return goes_on.wait() if isinstance(goes_on, HandingTurn) else goes_on
+def _waited(goes_on: OwnCall | MappedTurn) -> Value | Failure | OwnCall:
+    return goes_on.wait() if isinstance(goes_on, MappedTurn) else goes_on
 
 
 class _ReadScope:
@@ -374,6 +350,11 @@ class OwnCall(LiveCall):
         return turn
 
 
+def handing_over(own: OwnCall, outcome: Value | Failure) -> MappedTurn:
+    """The turn in which a call gets an outcome, which is noted in the fork's recording."""
+    return MappedTurn(own.settle(outcome), lambda _: outcome)
+
+
 class GivenCall(NeverLive):
     """A call answered with a value of the change's (``abc.session.Frozen``), an event of the fork's own.
 
@@ -390,6 +371,6 @@ class GivenCall(NeverLive):
         self._outcome = outcome
         self.event = own.event
 
-    def outcome(self) -> HandingTurn:
+    def outcome(self) -> MappedTurn:
         """The change's value, in its turn."""
-        return HandingTurn(self._own.settle(self._outcome), self._outcome)
+        return handing_over(self._own, self._outcome)

@@ -21,10 +21,11 @@ from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
 from reenact.recording.repeated_calls import RepeatedCall
 from reenact.seams.lanes import Lane
+from reenact.seams.turns import MappedTurn
 from reenact.timetravel.forks.alarms import ended_by_signal
 from reenact.timetravel.forks.changes import ChangedOutcome
 from reenact.timetravel.forks.counterparts import Counterparts
-from reenact.timetravel.forks.fork_answers import GivenCall, HandingTurn, OwnCall, TapedCall
+from reenact.timetravel.forks.fork_answers import GivenCall, OwnCall, TapedCall
 from reenact.timetravel.forks.fork_flags import flag_answer
 from reenact.timetravel.forks.fork_requests import is_rewritten, redirects, said, sent
 from reenact.timetravel.forks.fork_session import ForkSession
@@ -49,7 +50,7 @@ class ForkCalls:
         goes_on: Performs a call that was cancelled in the parent, but is not cancelled in the fork.
     """
 
-    goes_on: Callable[[TapedCall, OwnCall], OwnCall | HandingTurn]
+    goes_on: Callable[[TapedCall, OwnCall], OwnCall | MappedTurn]
 
     def __init__(self, session: ForkSession) -> None:
         self.session = session
@@ -278,7 +279,7 @@ class ForkCalls:
         """Numbers of the recorded calls with calls inside them. Reads every event, once."""
         return frozenset(event.parent for event in self.session.recording.events())
 
-    def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
+    def live_instead(self, taped: TapedCall) -> OwnCall | MappedTurn:
         """Let a call go live that was to be answered from the recording; it keeps its number."""
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)
