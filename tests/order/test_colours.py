@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from reenact.seams.colours import OwnWork, RejoinTurn, Steps, Work, coloured, in_coroutine, in_thread
+from reenact.seams.colours import (
+    CLOSED,
+    ItemTurn,
+    OwnWork,
+    Steps,
+    Work,
+    coloured,
+    generating,
+    generating_async,
+    in_coroutine,
+    in_thread,
+    rejoining,
+)
 from reenact.seams.turns import NOW
 
 RUNS: dict[str, Callable[[Steps[Any]], Any]] = {
@@ -138,7 +150,7 @@ def test_a_cancellation_is_raised_at_the_yield_and_goes_on(colour: str) -> None:
             yield Work(lambda: asyncio.sleep(60))
         except asyncio.CancelledError as error:
             seen.append("cancelled")
-            yield RejoinTurn(error)
+            yield rejoining(error)
             raise
 
     async def main() -> None:
@@ -177,3 +189,66 @@ def test_a_function_gets_the_colour_of_the_one_that_it_stands_for() -> None:
 
     assert coloured(plain, steps)(1) == 2
     assert asyncio.run(coloured(awaited, steps)(value=1)) == 2
+
+
+class Consumer:
+    """Drives a generator of either colour by hand."""
+
+    def __init__(self, colour: str, steps: Callable[..., Steps[Any]]) -> None:
+        self.body: Any = generating(steps)() if colour == "thread" else generating_async(steps)()
+        self._asynchronous = colour != "thread"
+
+    def do(self, name: str, *args: object) -> Any:
+        if not self._asynchronous:
+            return getattr(self.body, name)(*args)
+        waits = getattr(self.body, f"a{name}")(*args).__await__()
+        try:
+            while True:
+                next(waits)
+        except StopIteration as end:
+            return end.value
+
+
+def test_a_generator_waits_for_turns_between_its_items(colour: str) -> None:
+    def steps() -> Steps[None]:
+        told = yield doing(colour, lambda: "begun")
+        while told != "enough":
+            try:
+                told = yield ItemTurn(told)
+            except LookupError:
+                told = yield doing(colour, lambda: "thrown")
+
+    consumer = Consumer(colour, steps)
+    assert consumer.do("send", None) == "begun"
+    assert consumer.do("send", "more") == "more"
+    assert consumer.do("throw", LookupError()) == "thrown"
+    with pytest.raises((StopIteration, StopAsyncIteration)):
+        consumer.do("send", "enough")
+
+
+def test_a_closed_generator_still_waits_for_turns_however_deep_its_steps_are(colour: str) -> None:
+    seen: list[Any] = []
+
+    def within() -> Steps[str]:
+        sent = yield ItemTurn(1)
+        seen.append((yield doing(colour, lambda: sent is CLOSED)))
+        return "closed"
+
+    def steps() -> Steps[None]:
+        seen.append((yield from within()))
+
+    consumer = Consumer(colour, steps)
+    assert consumer.do("send", None) == 1
+    consumer.do("close")
+    assert seen == [True, "closed"]
+
+
+def test_what_a_closed_generator_raises_reaches_its_consumer(colour: str) -> None:
+    def steps() -> Steps[None]:
+        if (yield ItemTurn(1)) is CLOSED:
+            raise LookupError("not closed")
+
+    consumer = Consumer(colour, steps)
+    consumer.do("send", None)
+    with pytest.raises(LookupError, match="not closed"):
+        consumer.do("close")

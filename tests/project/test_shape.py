@@ -16,10 +16,9 @@ import pytest
 pytestmark = pytest.mark.once
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "engine_size.py"
 
-MOST_LINES_OF_THE_ENGINE = 9_433
-"""The goal is 4,880: three fifths of what it was when its rebuilding was begun. Of the 44 lines above 9,389, where it
-stood before every text was read for clarity, all are docstrings and comments."""
-MOST_LINES_AROUND_IT = 47_494
+MOST_LINES_OF_THE_ENGINE = 9_399
+"""The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
+MOST_LINES_AROUND_IT = 47_413
 """The goal is 29,250."""
 MOST_ANY = 14.4
 """The goal is 15."""

@@ -7,10 +7,11 @@ library itself acts. The result comes back as the value of the ``yield``; an exc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from reenact.abc.session import Turn
 from reenact.seams.suspension import Suspension
@@ -94,12 +95,12 @@ class Work:
 class OwnWork(Work):
     """A coroutine of the agent's own, which decides by itself whether it waits for anything."""
 
-    __slots__ = ("rested",)
+    __slots__ = ("course", "rested")
 
     def __await__(self) -> Generator[Any, Any, Any]:
         self.rested = True
         with self.scope:
-            body = Suspension(self.work())
+            self.course = body = Suspension(self.work())
             try:
                 return (yield from body)
             finally:
@@ -107,15 +108,99 @@ class OwnWork(Work):
 
 
 class RejoinTurn:
-    """A cancelled coroutine takes a turn before the agent's code goes on; a thread goes on at once."""
+    """A coroutine that comes back with nothing in hand may take a turn before the agent's code goes on; a thread goes
+    on at once.
 
-    __slots__ = ("error",)
+    Args:
+        rejoin: Takes the turn (``seams.turns``).
+    """
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    __slots__ = ("rejoin",)
+
+    def __init__(self, rejoin: Callable[[], Awaitable[None]]) -> None:
+        self.rejoin = rejoin
 
     def wait(self) -> None:
         """Nothing cancels a thread."""
 
     def __await__(self) -> Generator[Any, Any, None]:
-        return rejoin_cancelled(self.error).__await__()
+        return self.rejoin().__await__()
+
+
+def rejoining(error: BaseException) -> RejoinTurn:
+    """The turn of a coroutine that ``error`` ends, taken if the error cancels it."""
+    return RejoinTurn(partial(rejoin_cancelled, error))
+
+
+CLOSED: Final = object()
+"""The result of an item when its consumer has closed the generator: the steps close what they use, and return."""
+
+
+class ItemTurn:
+    """Something that a generator yields to its consumer. The result is what the consumer sends, or ``CLOSED``.
+
+    Args:
+        value: The item.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def wait(self) -> Any:
+        """Raise an error: only a generator has a consumer."""
+        raise TypeError("an item is not waited for")
+
+    __await__ = wait
+
+
+def generating(steps: Callable[..., Steps[Any]]) -> Callable[..., Generator[Any, Any, Any]]:
+    """A generator function that runs the steps of each call, and yields their items."""
+
+    def called(*args: Any, **options: Any) -> Generator[Any, Any, Any]:
+        running, left = steps(*args, **options), None
+        try:
+            turn = next(running)
+            while True:
+                try:
+                    told = (yield turn.value) if turn.__class__ is ItemTurn else turn.wait()
+                except BaseException as error:
+                    if turn.__class__ is ItemTurn and isinstance(error, GeneratorExit):
+                        left, turn = error, running.send(CLOSED)
+                    else:
+                        turn = running.throw(error)
+                else:
+                    turn = running.send(told)
+        except StopIteration as end:
+            result = end.value
+        if left is not None:
+            raise left
+        return result
+
+    return called
+
+
+def generating_async(steps: Callable[..., Steps[Any]]) -> Callable[..., AsyncGenerator[Any, Any]]:
+    """``generating`` for asynchronous generators."""
+
+    async def called(*args: Any, **options: Any) -> AsyncGenerator[Any, Any]:
+        running, left = steps(*args, **options), None
+        try:
+            turn = next(running)
+            while True:
+                try:
+                    told = (yield turn.value) if turn.__class__ is ItemTurn else await turn
+                except BaseException as error:
+                    if turn.__class__ is ItemTurn and isinstance(error, GeneratorExit):
+                        left, turn = error, running.send(CLOSED)
+                    else:
+                        turn = running.throw(error)
+                else:
+                    turn = running.send(told)
+        except StopIteration:
+            pass
+        if left is not None:
+            raise left
+
+    return called

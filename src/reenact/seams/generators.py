@@ -4,16 +4,17 @@ A segment is a JSON object with one key: ``{"yield": value}``, ``{"return": valu
 ``{"sent": value}`` for what the consumer sent in and ``{"thrown": "module.Type"}`` for what it threw in. The body of
 the generator runs in the scope of the call, and only while it runs: between two items its consumer is outside.
 
-The decisions live in ``ItemRecorder`` (performing) and ``ItemPlayer`` (frozen); the four loops below differ in colour.
+The decisions live in ``ItemRecorder`` (performing) and ``ItemPlayer`` (frozen).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 from reenact.abc.session import Frozen, Turn
 from reenact.errors import Divergence, ReplayError
@@ -23,12 +24,11 @@ from reenact.facts.shapes import type_name
 from reenact.facts.type_hints import Candidates, candidates
 from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
+from reenact.seams.colours import CLOSED, ItemTurn, OwnWork, RejoinTurn, Steps, Work, rejoining
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
-from reenact.seams.suspension import Suspension
-from reenact.seams.turns import NOW, closed, closed_again, rejoin, rejoin_cancelled
+from reenact.seams.turns import NOW, closed, closed_again, rejoin
 
-T = TypeVar("T")
 HEAD = {"generator": True}
 
 
@@ -195,142 +195,92 @@ def thrown(error: BaseException) -> str:
     return type_name(type(error))
 
 
-def taped(tape: ItemRecorder, body: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Perform a generator and note it."""
-    resume: Callable[[], Any] = body.__next__
+def through(body: Any, scope: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Steps[Any]:
+    """Pass the items of a generator of either colour on; its body runs in ``scope()`` alone."""
+    resume, send, throw_in, close, ends = _functions(body)
     while True:
         try:
-            with tape.scope.resumed():
-                item = resume()
-        except StopIteration as stop:
-            for turn in tape.returned(stop.value):
-                turn.wait()
-            return stop.value  # type: ignore[no-any-return]
-        except Exception as error:
-            for turn in tape.failed(error):
-                turn.wait()
-            raise
-        except BaseException:
-            tape.dropped(EndKind.CANCELLED)
-            raise
-        for turn in tape.item(item):
-            turn.wait()
+            item = yield Work(resume, scope())
+        except ends as stop:
+            return getattr(stop, "value", None)
         try:
-            sent = yield item
-        except GeneratorExit:
-            with tape.scope.resumed():
-                body.close()
-            tape.dropped(EndKind.CLOSED)
+            sent = yield ItemTurn(item)
+        except BaseException as error:
+            resume = partial(throw_in, error)
+            continue
+        if sent is CLOSED:
+            yield Work(close)
+            return CLOSED
+        resume = partial(send, sent)
+
+
+def _functions(body: Any) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any], Callable[..., Any], Any]:
+    """How a generator goes on, is sent a value, is thrown an error and is closed, and the error with which it ends."""
+    if hasattr(body, "__anext__"):
+        return body.__anext__, body.asend, body.athrow, body.aclose, StopAsyncIteration
+    return body.__next__, body.send, body.throw, body.close, StopIteration
+
+
+def taped(tape: ItemRecorder, body: Any) -> Steps[Any]:
+    """Perform a generator of either colour and note it."""
+    yield tape.ready()
+    resume, send, throw_in, close, ends = _functions(body)
+    while True:
+        try:
+            item = yield Work(resume, tape.scope.resumed())
+        except ends as stop:
+            result = getattr(stop, "value", None)
+            yield from tape.returned(result)
+            return result
+        except Exception as error:
+            yield from tape.failed(error)
             raise
         except BaseException as error:
-            tape.part("thrown", thrown(error)).wait()
-            resume = _throwing(body, error)
-        else:
-            if sent is not None:
-                tape.part("sent", sent).wait()
-            resume = _sending(body, sent)
+            tape.dropped(EndKind.CANCELLED)
+            if not isinstance(error, GeneratorExit):
+                yield rejoining(error)
+            raise
+        yield from tape.item(item)
+        try:
+            sent = yield ItemTurn(item)
+        except BaseException as error:
+            yield tape.part("thrown", thrown(error))
+            resume = partial(throw_in, error)
+            continue
+        if sent is CLOSED:
+            return (yield from _closed(tape, close))
+        if sent is not None:
+            yield tape.part("sent", sent)
+        resume = partial(send, sent)
 
 
-def _throwing(body: Any, error: BaseException) -> Callable[[], Any]:
-    return lambda: body.throw(error)
+def _closed(tape: ItemRecorder, close: Callable[[], Any]) -> Steps[None]:
+    """The consumer has closed the generator. A body that runs again in a replay rests there by itself."""
+    closing = OwnWork(close, tape.scope.resumed())
+    yield closing
+    tape.dropped(EndKind.CLOSED)
+    yield RejoinTurn(lambda: rejoin(rested=False) if tape.whole else closed(closing.course))
 
 
-def _sending(body: Any, sent: Any) -> Callable[[], Any]:
-    return lambda: body.send(sent)
-
-
-def played(play: ItemPlayer) -> Generator[Any, Any, Any]:
-    """Give a recorded generator again."""
+def played(play: ItemPlayer) -> Steps[Any]:
+    """Give a recorded generator of either colour again."""
     crossing = play.crossing
     if crossing.form != "stream":
-        return play.outcome(crossing.outcome().wait())
-    crossing.head().wait()
+        return play.outcome((yield crossing.outcome()))
+    yield crossing.head()
     while True:
-        key, value = play.read(crossing.part().wait())
+        key, value = play.read((yield crossing.part()))
         if key == "end":
             return play.value
         if key != "yield":
             continue
         try:
-            sent = yield value
-        except GeneratorExit:
-            crossing.dropped()
-            raise
+            sent = yield ItemTurn(value)
         except BaseException as error:
-            play.agree(play.read(crossing.part().wait()), "thrown", thrown(error))
-        else:
-            if sent is not None:
-                play.agree(play.read(crossing.part().wait()), "sent", sent)
-
-
-async def taped_async(tape: ItemRecorder, body: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """``taped`` for asynchronous generators."""
-    resume: Callable[[], Any] = body.__anext__
-    while True:
-        try:
-            with tape.scope.resumed():
-                item = await resume()
-        except StopAsyncIteration:
-            for turn in tape.returned(None):
-                await turn
-            return
-        except Exception as error:
-            for turn in tape.failed(error):
-                await turn
-            raise
-        except BaseException as error:
-            tape.dropped(EndKind.CANCELLED)
-            await rejoin_cancelled(error)
-            raise
-        for turn in tape.item(item):
-            await turn
-        try:
-            sent = yield item
-        except GeneratorExit:
-            closing = Suspension(body.aclose())
-            with tape.scope.resumed():
-                await closing
-            tape.dropped(EndKind.CLOSED)
-            await (rejoin(rested=False) if tape.whole else closed(closing))  # a body that runs again rests by itself
-            raise
-        except BaseException as error:
-            await tape.part("thrown", thrown(error))
-            resume = _athrowing(body, error)
-        else:
-            if sent is not None:
-                await tape.part("sent", sent)
-            resume = _asending(body, sent)
-
-
-def _athrowing(body: Any, error: BaseException) -> Callable[[], Any]:
-    return lambda: body.athrow(error)
-
-
-def _asending(body: Any, sent: Any) -> Callable[[], Any]:
-    return lambda: body.asend(sent)
-
-
-async def played_async(play: ItemPlayer) -> AsyncGenerator[Any, Any]:
-    """``played`` for asynchronous generators."""
-    crossing = play.crossing
-    if crossing.form != "stream":
-        play.outcome(await crossing.outcome())
-        return
-    await crossing.head()
-    while True:
-        key, value = play.read(await crossing.part())
-        if key == "end":
-            return
-        if key != "yield":
+            play.agree(play.read((yield crossing.part())), "thrown", thrown(error))
             continue
-        try:
-            sent = yield value
-        except GeneratorExit:
+        if sent is CLOSED:
             crossing.dropped()
-            await closed_again()
-            raise
-        except BaseException as error:
-            play.agree(play.read(await crossing.part()), "thrown", thrown(error))
-        else:
-            if sent is not None:
-                play.agree(play.read(await crossing.part()), "sent", sent)
+            return (yield RejoinTurn(closed_again))
+        if sent is not None:
+            play.agree(play.read((yield crossing.part())), "sent", sent)

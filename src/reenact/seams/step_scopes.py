@@ -9,8 +9,8 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -22,7 +22,9 @@ from reenact.facts.interruptions import let_through
 from reenact.facts.states import GROWS, State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
+from reenact.seams.colours import CLOSED, Steps, generating, generating_async
 from reenact.seams.functions import MEDIA, Seam, is_state
+from reenact.seams.generators import through
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.switchboard import begin
 from reenact.seams.turns import NOW
@@ -175,6 +177,15 @@ class Passage:
         if scope is not None:
             scope.__exit__(None, None, None)
 
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """The code of the step runs again, after a ``yield``."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
     def end(self, state: Any, error: BaseException | None) -> Turn[None]:
         """The step has ended. Gives the turn to wait for."""
         self.leave()
@@ -267,7 +278,7 @@ class StepScope:
             return type(function)(self(function.__func__))
         seam = Seam(function, kind=Kind.STEP, effect=Effect.NONE, rule=RULE, name=self._name)
         if inspect.isasyncgenfunction(function):
-            wrapper = _async_generator(seam, self._grows)
+            wrapper = generating_async(_items(seam, self._grows))
         elif inspect.isgeneratorfunction(function):
             wrapper = _generator(seam, self._grows)
         elif inspect.iscoroutinefunction(function):
@@ -326,74 +337,30 @@ def _coroutine(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
 
 
 def _generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
-    function = seam.function
+    function, passing = seam.function, generating(_items(seam, grows))
 
     def called(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        return (yield from (function if listening() is None else passing)(*args, **kwargs))
+
+    return called
+
+
+def _items(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Steps[Any]]:
+    def steps(*args: Any, **kwargs: Any) -> Steps[Any]:
         if listening() is None:
-            return (yield from function(*args, **kwargs))
+            return (yield from through(seam.function(*args, **kwargs)))
         passage = _passage(seam, args, kwargs, grows)
-        body = function(*args, **kwargs)
-        resume = body.__next__
         try:
-            while True:
-                passage.enter()
-                try:
-                    item = resume()
-                finally:
-                    passage.leave()
-                try:
-                    sent = yield item
-                except GeneratorExit:
-                    body.close()
-                    raise
-                except BaseException as error:
-                    resume = functools.partial(body.throw, error)
-                else:
-                    resume = functools.partial(body.send, sent)
-        except StopIteration as stop:
-            passage.end(_after(passage, stop.value), None).wait()
-            return stop.value
+            result = yield from through(seam.function(*args, **kwargs), passage.resumed)
         except BaseException as error:
-            passage.end(passage.state, error).wait()
+            ended = passage.end(passage.state, error)
+            if isinstance(error, Exception):
+                yield ended
             raise
+        yield passage.end(_after(passage, result), GeneratorExit() if result is CLOSED else None)
+        return result
 
-    return called
-
-
-def _async_generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
-    function = seam.function
-
-    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        passage = None if listening() is None else _passage(seam, args, kwargs, grows)
-        body = function(*args, **kwargs)
-        resume = body.__anext__
-        try:
-            while True:
-                if passage is not None:
-                    passage.enter()
-                try:
-                    item = await resume()
-                finally:
-                    if passage is not None:
-                        passage.leave()
-                try:
-                    sent = yield item
-                except GeneratorExit:
-                    await body.aclose()
-                    raise
-                except BaseException as error:
-                    resume = functools.partial(body.athrow, error)
-                else:
-                    resume = functools.partial(body.asend, sent)
-        except StopAsyncIteration:
-            if passage is not None:
-                await passage.end(passage.state, None)
-        except BaseException as error:
-            if passage is not None:
-                await passage.end(passage.state, error)
-            raise
-
-    return called
+    return steps
 
 
 def _takes_result(frame: FrameType) -> bool:

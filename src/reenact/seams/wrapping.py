@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from reenact.facts.call import Failure, Value
 from reenact.seams import lanes
-from reenact.seams.colours import in_thread
+from reenact.seams.colours import Steps, generating, generating_async, in_thread
 from reenact.seams.functions import Seam, SeamCall
-from reenact.seams.generators import ItemPlayer, ItemRecorder, played, played_async, taped, taped_async
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.generators import ItemPlayer, ItemRecorder, played, taped, through
+from reenact.seams.lanes import listening
 from reenact.seams.switchboard import across, begin, crossed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ def wrap(seam: Seam) -> Callable[..., Any]:
     """A function that crosses the seam if a session listens, and else calls the original."""
     function = seam.function
     if inspect.isasyncgenfunction(function):
-        wrapper = _async_generator(seam)
+        wrapper = generating_async(_stream(seam))
     elif inspect.isgeneratorfunction(function):
         wrapper = _generator(seam)
     elif inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
@@ -93,59 +93,25 @@ def _coroutine(seam: Seam) -> Callable[..., Any]:
 
 
 def _generator(seam: Seam) -> Callable[..., Any]:
-    function = seam.function
+    function, crossing = seam.function, generating(_stream(seam))
 
     def called(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        lane = listening()
-        streamed = None if lane is None else _stream(seam, lane, args, kwargs)
-        if streamed is None:
-            return (yield from function(*args, **kwargs))
-        if isinstance(streamed, ItemPlayer):
-            return (yield from played(streamed))
-        streamed.ready().wait()
-        return (yield from taped(streamed, function(*args, **kwargs)))
+        return (yield from (function if listening() is None else crossing)(*args, **kwargs))
 
     return called
 
 
-def _async_generator(seam: Seam) -> Callable[..., Any]:
-    function = seam.function
+def _stream(seam: Seam) -> Callable[..., Steps[Any]]:
+    """The crossing of a generator, which begins when its first item is asked for."""
 
-    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+    def steps(*args: Any, **kwargs: Any) -> Steps[Any]:
         lane = listening()
-        streamed = None if lane is None else _stream(seam, lane, args, kwargs)
-        body: AsyncGenerator[Any, Any]
-        if isinstance(streamed, ItemPlayer):
-            body = played_async(streamed)
-        elif streamed is None:
-            body = function(*args, **kwargs)
-        else:
-            await streamed.ready()
-            body = taped_async(streamed, function(*args, **kwargs))
-        # The loop does the work of ``yield from``, which asynchronous generators do not have.
-        resume = body.__anext__
-        while True:
-            try:
-                item = await resume()
-            except StopAsyncIteration:
-                return
-            try:
-                sent = yield item
-            except GeneratorExit:
-                await body.aclose()
-                raise
-            except BaseException as error:
-                resume = functools.partial(body.athrow, error)
-            else:
-                resume = functools.partial(body.asend, sent)
+        call = None if lane is None else SeamCall(seam, lane, args, kwargs)
+        crossing = None if lane is None or call is None else begin(lane, call.describe)
+        if lane is None or call is None or crossing is None:
+            return (yield from through(seam.function(*args, **kwargs)))
+        if crossing.mode == "frozen":
+            return (yield from played(ItemPlayer(call, crossing)))
+        return (yield from taped(ItemRecorder(lane, crossing, call), seam.function(*args, **kwargs)))
 
-    return called
-
-
-def _stream(seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ItemRecorder | ItemPlayer | None:
-    """Begin the crossing of a generator, when its first item is asked for."""
-    call = SeamCall(seam, lane, args, kwargs)
-    crossing = begin(lane, call.describe)
-    if crossing is None:
-        return None
-    return ItemPlayer(call, crossing) if crossing.mode == "frozen" else ItemRecorder(lane, crossing, call)
+    return steps

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
@@ -28,8 +28,9 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.replay_opening import redactor_of
+from reenact.seams.colours import Steps, generating, generating_async
 from reenact.seams.functions import Seam, SeamCall
-from reenact.seams.generators import ItemPlayer, played, played_async
+from reenact.seams.generators import ItemPlayer, played
 from reenact.seams.lanes import Lane
 from reenact.seams.parameters import Marks
 from reenact.store import open_store
@@ -163,17 +164,13 @@ class RecordedTool:
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
             return plain(*args, **kwargs)
 
-        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            return (yield from played(ItemPlayer(*self._begun(args, kwargs))))
-
-        async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-            async for item in played_async(ItemPlayer(*self._begun(args, kwargs))):
-                yield item
+        def items(*args: Any, **kwargs: Any) -> Steps[Any]:
+            return played(ItemPlayer(*self._begun(args, kwargs)))
 
         if inspect.isasyncgenfunction(function):
-            made: Callable[..., Any] = async_generator
+            made: Callable[..., Any] = generating_async(items)
         elif inspect.isgeneratorfunction(function):
-            made = generator
+            made = generating(items)
         elif asynchronous or inspect.iscoroutinefunction(function):
             made = coroutine
         else:

@@ -18,7 +18,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, End, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.async_backends import cancelled
-from reenact.seams.colours import RejoinTurn, Steps, Work, in_coroutine, in_thread
+from reenact.seams.colours import Steps, Work, in_coroutine, in_thread, rejoining
 from reenact.seams.http import http_exchange
 from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, pairs, raw
 from reenact.seams.http.outgoing_request import going_out
@@ -177,7 +177,7 @@ class _CrossingTransport:
             raise
         except BaseException as error:
             crossing.dropped(CANCELLED)
-            yield RejoinTurn(error)
+            yield rejoining(error)
             raise
         noted = self._noted(response)
         if noted is None:
@@ -312,7 +312,7 @@ class _RecordedBody:
         except cancelled() as error:
             crossing.dropped(CANCELLED)
             yield Work(partial(self._leave, source))
-            yield RejoinTurn(error)
+            yield rejoining(error)
             raise
         except self.raised as error:
             yield crossing.end(http_exchange.broken(self._lane, error))
