@@ -22,8 +22,8 @@ from reenact.facts.run import Run
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.seams import http
 from reenact.seams.async_backends import cancels_by
-from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane, follow, inside, session_began, session_ended, unowned
+from reenact.seams.source import located
 
 http.install()
 follow(asyncio)  # a process that records does both when its program imports asyncio

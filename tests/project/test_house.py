@@ -230,6 +230,31 @@ def test_no_seam_knows_of_forks_or_asks_whether_time_is_virtual() -> None:
     assert found == []
 
 
+ROOMS_BESIDE = frozenset(
+    {
+        ("mcp", "http"),  # one of its transports is HTTP
+        ("mcp", "processes"),  # another is a process
+        ("processes", "boot"),  # a child that is recorded is begun by the boot
+        ("rpc", "http"),  # an RPC is an exchange over HTTP
+        ("servers", "strands"),  # a server's loop is counted for each of its requests
+        ("websockets", "http"),  # a connection begins as a request
+    }
+)
+"""Rooms of the seams that import one beside them. A pair leaves the list with its last import; none is added."""
+
+
+def test_rooms_of_the_seams_do_not_import_each_other() -> None:
+    found = set()
+    for path in (PACKAGE / "seams").glob("*/**/*.py"):
+        room = path.relative_to(PACKAGE / "seams").parts[0]
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reenact.seams"):
+                named = [f"{node.module}.{alias.name}" for alias in node.names]
+                others = {name.split(".")[2] for name in named if (PACKAGE / "seams" / name.split(".")[2]).is_dir()}
+                found |= {(room, other) for other in others - {room}}
+    assert found == ROOMS_BESIDE
+
+
 def test_facts_know_no_io_no_clock_and_no_chance() -> None:
     forbidden = {"os", "io", "time", "random", "secrets", "socket", "threading", "asyncio", "subprocess"}
     found = []

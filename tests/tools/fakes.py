@@ -10,8 +10,8 @@ from typing import Any, Literal
 from reenact.facts.call import Call, End, Failure, Stream, Value
 from reenact.facts.run import Run
 from reenact.seams import lanes
-from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.source import located
 from reenact.testing.frozen_time import OpenSchedule
 
 

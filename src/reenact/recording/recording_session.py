@@ -56,9 +56,9 @@ from reenact.recording.value_limits import ANY, MB, Limits
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT
-from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.nodes import node_now
+from reenact.seams.source import located
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH

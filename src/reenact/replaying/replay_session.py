@@ -50,8 +50,8 @@ from reenact.replaying.telemetry_replay import Exports, UncountedSession
 from reenact.replaying.unmade_calls import ReplayCoverage, count_inside, unmade
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT
-from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.source import located
 from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
 

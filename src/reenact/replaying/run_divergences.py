@@ -19,7 +19,7 @@ from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.matching import Miss
 from reenact.replaying.tape import Tape
-from reenact.seams.http.source import is_agents
+from reenact.seams.source import is_agents
 
 
 class RunDivergences:

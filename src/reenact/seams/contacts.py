@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from reenact.seams import project_paths
 from reenact.seams.callers import module_of, whose
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import listening
 from reenact.seams.process_setting import folder_now
 from reenact.seams.processes.process_calls import command_of, name_of, probes
+from reenact.seams.source import calling_line
 
 _ATTACH: Final = 24
 _GRANTED: Final = 0

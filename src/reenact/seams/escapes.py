@@ -18,8 +18,8 @@ from typing import Any
 
 from reenact.seams import accepted_connections, audit_hook, file_changes, file_reads, machine_actions, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, sets_the_system, target_of, word_of
-from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
+from reenact.seams.source import is_agents
 
 _LIBRARY = "ctypes.dlopen"
 _OPENING = "open"

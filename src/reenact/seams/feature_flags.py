@@ -19,10 +19,9 @@ from reenact.facts import texts
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.values import describe_error, encode, revealed
 from reenact.seams.ambient import answer
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
-from reenact.seams.switchboard import across, cross
+from reenact.seams.switchboard import across, cross, guarded
 
 __all__ = ["fitting", "install", "static"]
 

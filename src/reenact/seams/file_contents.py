@@ -19,10 +19,9 @@ from typing import Any, Final
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.seams import file_reads, project_paths
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, guarded
 
 __all__ = ["install", "remove"]
 

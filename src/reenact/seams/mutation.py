@@ -35,7 +35,7 @@ from reenact.facts.shapes import (
     type_name,
 )
 from reenact.facts.value_writer import codec_of
-from reenact.seams.http.source import is_agents
+from reenact.seams.source import is_agents
 
 NODE_LIMIT = 500
 """The most parts in one look; a root that reaches more is not checked."""

@@ -20,8 +20,8 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.values import describe_error, restore_error
 from reenact.seams.fd_dup import socket_at
 from reenact.seams.gate import Gate
-from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import Lane
+from reenact.seams.source import is_agents
 from reenact.seams.switchboard import begin
 from reenact.seams.waits import Rest, rest
 

@@ -20,7 +20,7 @@ from reenact.seams.turns import NOW
 
 T = TypeVar("T")
 
-__all__ = ["across", "answered", "begin", "cross", "crossed", "listening", "telling"]
+__all__ = ["across", "answered", "begin", "cross", "crossed", "guarded", "listening", "telling"]
 
 
 def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
@@ -41,6 +41,16 @@ def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
         return lane.session.decide(lane, describe())
     except Exception as error:
         if lane.session.fault(error):
+            raise
+        return None
+
+
+def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
+    """``make()``; a fault of it costs the recording (None), never the agent's call."""
+    try:
+        return make()
+    except Exception as fault:
+        if lane.session.fault(fault):
             raise
         return None
 

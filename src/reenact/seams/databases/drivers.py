@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reenact.seams.contacts import database
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
+from reenact.seams.switchboard import guarded
 
 __all__ = ["install", "name_of"]
 

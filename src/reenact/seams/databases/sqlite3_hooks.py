@@ -28,10 +28,9 @@ from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory, watch_attached
 from reenact.seams.databases.reopening import UNMADE, ReopenedConnection, cannot_go_on
 from reenact.seams.databases.statements import effect_of, ending_of, further, statement
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace, when_imported
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, guarded
 
 PORTION: Final = 1_000
 """The number of rows that are read at once."""

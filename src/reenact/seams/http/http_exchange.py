@@ -12,6 +12,7 @@ from reenact.seams import switchboard
 from reenact.seams.colours import Steps
 from reenact.seams.http import http_errors
 from reenact.seams.lanes import Lane
+from reenact.seams.switchboard import guarded
 
 T = TypeVar("T")
 
@@ -99,16 +100,6 @@ def begin(lane: Lane, request: Callable[[], Call]) -> Live | Frozen | None:
 
 def _no_rerun() -> None:
     raise TypeError("a session asked to rerun an HTTP exchange, which has no body of the agent's own code")
-
-
-def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
-    """``make()``; a fault of it costs the recording (None), never the agent's call."""
-    try:
-        return make()
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
-        return None
 
 
 RAISED: Final = (Exception, KeyboardInterrupt)

@@ -24,6 +24,7 @@ from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, pairs, raw
 from reenact.seams.http.outgoing_request import going_out
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.suspension import Suspension
+from reenact.seams.switchboard import guarded
 from reenact.seams.turns import closed, closed_again
 
 
@@ -246,7 +247,7 @@ class _CrossingTransport:
     def _noted(self, response: Any) -> tuple[dict[str, Json], bytes | None] | None:
         """Head, and the body if the transport has read it; None when our own code failed."""
         lane, family = self.lane, self.family
-        noted = http_exchange.guarded(lane, lambda: (head_of(response), body_at_hand(family, response)))
+        noted = guarded(lane, lambda: (head_of(response), body_at_hand(family, response)))
         if noted is None:
             return None
         head, at_hand = noted

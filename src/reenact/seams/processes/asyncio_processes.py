@@ -18,7 +18,6 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import encode, revealed, sealed
 from reenact.seams.colours import in_coroutine
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.late_resource import LateResource
 from reenact.seams.patching import replace
@@ -27,7 +26,7 @@ from reenact.seams.processes.later import STREAMS, late_process, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracked_processes import track
-from reenact.seams.switchboard import across, begin
+from reenact.seams.switchboard import across, begin, guarded
 from reenact.seams.turns import rejoin_cancelled
 
 

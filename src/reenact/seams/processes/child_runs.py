@@ -15,10 +15,10 @@ from typing import Any
 
 from reenact.errors import UnreplayableRun
 from reenact.seams.boot.parent import ignores_boot
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.process_setting import variables_set
+from reenact.seams.switchboard import guarded
 
 Maker = Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]]
 """Gives the environment that makes a command a child run, from the command and the environment it would have."""

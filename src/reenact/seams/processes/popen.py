@@ -17,7 +17,6 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error
 from reenact.facts.values import encode, revealed
-from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
@@ -25,7 +24,7 @@ from reenact.seams.processes.later import STREAMS, AgentProcess, late_process, s
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracked_processes import track
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, guarded
 
 _UNDER: Final = "_reenact_process"
 

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.values import revealed, sealed
 from reenact.facts.variables import is_secret
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane
+from reenact.seams.source import calling_line
 from reenact.seams.switchboard import cross
 
 T = TypeVar("T")

@@ -37,9 +37,9 @@ from reenact.replaying.renamed_strands import RENAMED
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.state_changes import differs, restated
 from reenact.seams.clock import REAL
-from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
+from reenact.seams.source import located
 from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient

@@ -9,7 +9,7 @@ import sysconfig
 from reenact.facts.call import Call
 
 _paths = sysconfig.get_paths()
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LIBRARIES = tuple(
     {os.path.join(_paths[name], "") for name in ("stdlib", "platstdlib")}
     | {os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")}
