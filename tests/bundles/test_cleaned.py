@@ -25,7 +25,7 @@ from reenact.facts.record import (
     SegmentArrived,
 )
 from reenact.facts.run import Run
-from reenact.privacy.personal import personal
+from reenact.privacy.personal_data import personal
 from reenact.store.bundles import read_bundle
 from reenact.store.memory_store import MemoryStore
 from reenact.store.run_records import records_of

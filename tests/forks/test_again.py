@@ -14,7 +14,7 @@ from reenact.facts.run import Run
 from reenact.interfaces.cli.commands.fork import change_of, command, results_of
 from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.forking import plan_of
-from reenact.timetravel.forks.again import again
+from reenact.timetravel.forks.fork_command import again
 from reenact.timetravel.forks.plan import Plan
 from tests.forks.conftest import Forks
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import ErrorFact, Failure, Value
 from reenact.facts.features import OTHER
-from reenact.facts.frequent import FingerprintTally, Key
+from reenact.facts.frequent_names import FingerprintTally, Key
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.commands.triage import all_seen

@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from reenact.facts.features import OTHER, Case, Features, fingerprint
-from reenact.facts.frequent import FingerprintTally, Key
+from reenact.facts.frequent_names import FingerprintTally, Key
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.measures import Instrument, Measurement, cold_case, of_run
 from reenact.interop.otlp.metric_sums import MOST, SenderSums, as_protobuf

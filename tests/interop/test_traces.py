@@ -32,7 +32,7 @@ from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
 from reenact.timetravel.model_readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
-from reenact.triage.cold import reasons
+from reenact.triage.cold_reasons import reasons
 from reenact.triage.featured_runs import seen
 from reenact.triage.kit_of_run import kit_of
 from reenact.triage.run_features import features_of

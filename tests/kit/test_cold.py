@@ -18,8 +18,8 @@ from reenact.interfaces.cli.cold_case_lines import tell_alike
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.store.back_ends import open_store
 from reenact.store.sqlite_store import SqliteStore
-from reenact.triage.cold import Reason, reasons
-from reenact.triage.coldcases import ColdCase
+from reenact.triage.cold_cases import ColdCase
+from reenact.triage.cold_reasons import Reason, reasons
 from reenact.triage.kit_of_run import kit_of
 from reenact.triage.run_features import features_of
 from tests.interop.spans import chat, text, tool

@@ -16,7 +16,7 @@ import pytest
 import reenact
 from reenact.facts import wraps
 from reenact.facts.credential_search import spot
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.replaying.replay_api import Replay
 
 _ANY = string.ascii_letters + string.digits

@@ -14,7 +14,7 @@ import pytest
 import reenact
 from reenact.errors import BlobMissing, UsageError
 from reenact.facts.call import Fidelity
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.facts.policy import Policy
 from reenact.store.salvaged_store import salvage
 from reenact.store.store_check import check_store

@@ -16,7 +16,7 @@ import pytest
 import reenact
 from reenact.errors import BlobCorrupt
 from reenact.facts.call import Fidelity
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.facts.policy import Policy
 from reenact.store.store_check import check_store
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reenact.facts.alike import nearest
+from reenact.facts.common_bytes import nearest
 from reenact.store import splices
 from reenact.store.splices import EMPTY, Recent, SpliceVersion, VersionShape, applied, common_head, common_tail, split
 

@@ -15,7 +15,7 @@ from bench.suspicion.attribution import best_positions, report
 from bench.suspicion.halves import halves
 from bench.suspicion.rates import rate, wilson
 from reenact.facts.suspicions import Act, Course, suspicions
-from reenact.facts.suspicions.healthy import profile, unheard_of
+from reenact.facts.suspicions.healthy_runs import profile, unheard_of
 from reenact.facts.suspicions.ranking import Suspect, ranked
 from reenact.store.back_ends import open_store
 from tests.fresh.desk import Desk

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reenact.facts import encoding, large
-from reenact.facts.large import Large, in_pieces
+from reenact.facts import encoding, large_values
+from reenact.facts.large_values import Large, in_pieces
 from reenact.facts.values import decode, encode, encode_in_pieces
 from reenact.replaying.long_reading import read_pieces
 
@@ -21,7 +21,7 @@ LONE = st.text(st.sampled_from("ab\ud83d\ude00\n"), max_size=40)
 
 @pytest.fixture(autouse=True)
 def _short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "_PIECE", 6)
+    monkeypatch.setattr(large_values, "_PIECE", 6)
 
 
 def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
@@ -106,7 +106,7 @@ class Name(str):
 
 
 def test_only_text_and_bytes_themselves_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "LARGE", 10)
+    monkeypatch.setattr(large_values, "LARGE", 10)
     assert in_pieces("x" * 10) and in_pieces(b"x" * 10)
     for other in ("x" * 9, Name("x" * 10), bytearray(10), ["x"] * 10, None):
         assert in_pieces(other) is None

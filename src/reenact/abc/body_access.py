@@ -7,7 +7,7 @@ from typing import cast
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
 from reenact.facts.event import Payload
-from reenact.facts.large import Withheld
+from reenact.facts.large_values import Withheld
 
 UNPROVEN = "unproven"
 """The reason for a state that is not read: a list in it was declared to grow only, and its growth is not proven."""

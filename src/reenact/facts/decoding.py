@@ -17,7 +17,7 @@ from reenact.facts import type_hints as hints
 from reenact.facts.call import Json
 from reenact.facts.exceptions import find_class, loaded_class, make_error
 from reenact.facts.jsontext import parsed
-from reenact.facts.large import is_large
+from reenact.facts.large_values import is_large
 from reenact.facts.scalars import READ
 from reenact.facts.shapes import make_record, mro_of, type_name
 from reenact.facts.type_hints import NOTHING, Candidates

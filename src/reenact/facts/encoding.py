@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from reenact.facts.call import Json
 from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import writer
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.facts.scalars import INTEGER_LIMIT
 from reenact.facts.shapes import (
     Shape,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Outcome, Value, calls_a_tool
 from reenact.facts.compression import Decoder
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.large_values import is_large, is_withheld
 from reenact.facts.late import late
 from reenact.facts.open_calls import MODELS, OpenCalls, item_of
 from reenact.facts.plumbing import is_plumbing

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reenact.facts.alike import common_head, common_tail
+from reenact.facts.common_bytes import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 _LONG = 1 << 14

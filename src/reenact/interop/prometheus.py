@@ -8,7 +8,7 @@ from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.facts.frequent import Key
+from reenact.facts.frequent_names import Key
 from reenact.triage.case_counts import Cases
 
 _REST: Final = 20

@@ -14,7 +14,7 @@ from reenact.facts.call import Call, End, ErrorFact, Failure, Json, Kind, Stream
 from reenact.facts.compression import undo
 from reenact.facts.framing import header
 from reenact.facts.growth import NewEntries, is_grown
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.large_values import is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.served_requests import is_exchange
 from reenact.facts.text_spans import SearchExhausted

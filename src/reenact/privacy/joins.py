@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from reenact.facts import wraps
 from reenact.facts.deltas import leaves
-from reenact.facts.finer import finer
+from reenact.facts.finer_spans import finer
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy.eraser import Eraser

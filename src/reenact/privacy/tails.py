@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from reenact.facts.finer import finer
-from reenact.facts.large import Large
+from reenact.facts.finer_spans import finer
+from reenact.facts.large_values import Large
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.views import begins_as_text

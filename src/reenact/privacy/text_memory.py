@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from reenact.abc.sources import ENTROPY
-from reenact.facts.alike import shared_length
+from reenact.facts.common_bytes import shared_length
 from reenact.facts.credential_search import More, spot, spot_woven
 from reenact.facts.text_spans import CredentialSpan
 from reenact.facts.woven_text import Woven

@@ -21,7 +21,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status, kept_in
 from reenact.facts.values import describe_error, encode
-from reenact.recording.active import active, current
+from reenact.recording.active_run import active, current
 from reenact.recording.policies import configured_policy
 from reenact.recording.recording_opening import OpenRun, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt

@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run, Status
-from reenact.recording.active import active, current_run
+from reenact.recording.active_run import active, current_run
 from reenact.recording.blocks import Block, open_block
 from reenact.recording.recording_opening import Who
 

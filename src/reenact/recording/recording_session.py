@@ -20,7 +20,6 @@ from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.errors import RecordingError, StoreError
-from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.event import NODE
@@ -29,6 +28,7 @@ from reenact.facts.growth import NOTE as GROWN
 from reenact.facts.growth import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.path_before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -87,7 +87,7 @@ class RecordingSession:
     mode, reaches_world = "record", True
     cannot_go_on = RecordingError  # asked for only by a resource of an ended fork
     writes_in_pieces = True
-    """Whether long texts and bytes may be passed whole (``facts.large``)."""
+    """Whether long texts and bytes may be passed whole (``facts.large_values``)."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import sys
 from typing import Any, cast
 
 from reenact.facts.call import Fidelity, Value
-from reenact.facts.large import Withheld, is_large, is_withheld
+from reenact.facts.large_values import Withheld, is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallSettled, Record, SegmentArrived
 

@@ -18,7 +18,7 @@ from reenact.abc.store import Log
 from reenact.errors import StoreBusy
 from reenact.facts.call import Value
 from reenact.facts.interruptions import let_through
-from reenact.facts.large import is_large
+from reenact.facts.large_values import is_large
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, OutputPrinted, Record, RunClosed, SegmentArrived
 from reenact.recording.value_limits import Limits

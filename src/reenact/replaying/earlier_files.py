@@ -18,8 +18,8 @@ from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
-from reenact.facts.before import ABSENT, FILE, FOLDER, LINK, PHASE, Before, all_before, place_of_content
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.path_before import ABSENT, FILE, FOLDER, LINK, PHASE, Before, all_before, place_of_content
 from reenact.replaying.disk_cover import within
 from reenact.seams import trust
 from reenact.seams.file_reads import unseen

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from reenact.abc.body_access import body_or_size
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
-from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
@@ -17,6 +16,7 @@ from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
+from reenact.facts.path_before import NOTE as BEFORE
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,

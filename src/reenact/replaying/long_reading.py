@@ -1,4 +1,4 @@
-"""Reading long text and bytes piece by piece, as ``facts.large`` has written them, without a second copy in memory."""
+"""Reading long text and bytes piece by piece, as ``facts.large_values`` has written them; no second copy is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO, StringIO
 
 from reenact.facts.jsontext import parsed
-from reenact.facts.large import Large
+from reenact.facts.large_values import Large
 
 _BYTES = b'{"~bytes":"'
 _TEXT = b'"'

@@ -10,14 +10,14 @@ from reenact.errors import BlobMissing, Divergence, UnreplayableRun
 from reenact.facts.call import Effect, Failure, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.replaying.long_reading import read_pieces
 
 _FUNCTIONS = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 
 
 def read_value(recording: Recording, event: Event) -> bytes:
-    """The value of an event as data; a long one as the text or bytes that it holds (``facts.large``).
+    """The value of an event as data; a long one as the text or bytes that it holds (``facts.large_values``).
 
     Raises:
         BlobMissing, BlobCorrupt: The value is gone, or is not the stored one.

@@ -11,7 +11,7 @@ from reenact.facts.call import Fidelity, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import UNPROVEN, is_imported
-from reenact.facts.large import LARGE
+from reenact.facts.large_values import LARGE
 from reenact.facts.trace_runs import Grade, is_traced
 from reenact.replaying.options import Options
 from reenact.replaying.replay_lines import first_line, last_line

@@ -8,7 +8,7 @@ from typing import Any
 
 from reenact.facts.call import STATE, Effect, Failure, Fidelity, Kind, Value
 from reenact.facts.event import Event
-from reenact.facts.large import LARGE, is_large
+from reenact.facts.large_values import LARGE, is_large
 from reenact.facts.lazy_dataclass import dataclass, field
 
 _LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]

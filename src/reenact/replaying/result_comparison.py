@@ -10,7 +10,7 @@ from reenact.abc.store import Recording
 from reenact.errors import Divergence
 from reenact.facts.call import Failure, Value
 from reenact.facts.event import Event
-from reenact.facts.large import is_withheld
+from reenact.facts.large_values import is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from reenact.abc.store import Recording
-from reenact.facts.alike import shared_length
+from reenact.facts.common_bytes import shared_length
 from reenact.privacy import make_redactor
 from reenact.replaying.normal_output import normalised
 from reenact.replaying.replay_report import EndDifference

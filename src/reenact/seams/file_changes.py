@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from reenact.facts.before import ABSENT, FILE, FOLDER, LINK, Before
+from reenact.facts.path_before import ABSENT, FILE, FOLDER, LINK, Before
 from reenact.seams import project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.file_reads import busy, unseen

@@ -21,7 +21,7 @@ from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.credential_search import normalise
 from reenact.facts.interruptions import let_through
-from reenact.facts.large import Large, in_pieces
+from reenact.facts.large_values import Large, in_pieces
 from reenact.facts.scalars import WRITE
 from reenact.facts.values import (
     EncodedValue,

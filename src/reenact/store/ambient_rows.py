@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 from reenact.facts.record import AmbientRead
-from reenact.store.ahead import AmbientAhead
 from reenact.store.check_sums import damaged
 from reenact.store.connection import PAGE, ReadConnection
 from reenact.store.lane_rows import LaneRows
+from reenact.store.read_ahead import AmbientAhead
 from reenact.store.schema import LOW
 from reenact.store.span import RunRows
 

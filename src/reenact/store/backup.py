@@ -15,7 +15,7 @@ from reenact.store.connection import connect_reading, explain
 _PAGES = 2048
 """The number of pages that are copied between two calls about the progress."""
 
-Told = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """A function that is called with the name of the current work, the amount done, and the whole amount."""
 
 
@@ -29,7 +29,7 @@ def free_name(source: Path, written: int) -> Path:
     return found
 
 
-def back_up(source: Path, target: Path, told: Told) -> None:
+def back_up(source: Path, target: Path, told: OnProgress) -> None:
     """Copy the present state of a store. A copy delays writers no more than a reader does. One process at a time may
     make it.
 
@@ -65,7 +65,7 @@ def back_up(source: Path, target: Path, told: Told) -> None:
         _remove(draft)
 
 
-def _copy(source: Path, draft: Path, told: Told) -> None:
+def _copy(source: Path, draft: Path, told: OnProgress) -> None:
     with closing(connect_reading(source)) as here, closing(sqlite3.connect(draft, isolation_level=None)) as there:
         here.execute("BEGIN")  # it holds a snapshot: later writes do not restart the copy
         here.execute("SELECT 1 FROM sqlite_master").fetchone()

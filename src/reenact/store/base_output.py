@@ -9,8 +9,8 @@ import sqlite3
 from collections.abc import Callable
 from zlib import crc32
 
-from reenact.facts.alike import shared_length
 from reenact.facts.call import Fidelity
+from reenact.facts.common_bytes import shared_length
 from reenact.facts.record import OutputPrinted
 from reenact.store.codec import dump
 from reenact.store.payloads import compress, decompress

@@ -13,7 +13,7 @@ from reenact.facts.compression import undo
 from reenact.facts.conversations import data_of
 from reenact.facts.event import Event, Payload, strand_of
 from reenact.facts.framing import header, unframed
-from reenact.facts.quiet import group_of, is_housekeeping
+from reenact.facts.quiet_events import group_of, is_housekeeping
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, run_failed
 from reenact.facts.suspicions import UNREAD, Act, Course, ModelTurn, Sort

@@ -14,9 +14,9 @@ import zlib
 from itertools import islice
 
 from reenact.errors import StoreError
-from reenact.facts.alike import common_tail, nearest
 from reenact.facts.call import Failure, Kind, Value
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.common_bytes import common_tail, nearest
+from reenact.facts.large_values import is_large, is_withheld
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, OutputPrinted, Record
 from reenact.store.schema import LOW, SHIFT

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from reenact.facts.alike import common_head
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.common_bytes import common_head
+from reenact.facts.large_values import is_large, is_withheld
 
 if TYPE_CHECKING:
     from reenact.abc.hash_protocol import Hash

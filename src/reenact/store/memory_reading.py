@@ -13,7 +13,7 @@ from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.growth import unproven
-from reenact.facts.large import is_withheld
+from reenact.facts.large_values import is_withheld
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,

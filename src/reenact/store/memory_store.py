@@ -17,7 +17,7 @@ from reenact.facts.call import Value
 from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, tail
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.large_values import is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.marks import Mark, in_order
 from reenact.facts.record import (

@@ -20,7 +20,7 @@ from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
 from reenact.facts.growth import is_grown
 from reenact.facts.ids import tail
-from reenact.facts.large import Withheld, is_large, is_withheld
+from reenact.facts.large_values import Withheld, is_large, is_withheld
 from reenact.facts.late import late
 from reenact.facts.woven_text import Piece, Woven
 from reenact.store.growing_lists import EntriesLost

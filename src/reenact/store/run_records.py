@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reenact.abc.body_access import body_or_size
 from reenact.abc.store import Recording
-from reenact.facts.before import PHASE, all_before, place_of_content
 from reenact.facts.call import Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
+from reenact.facts.path_before import PHASE, all_before, place_of_content
 from reenact.facts.record import (
     CallIssued,
     CallSettled,

@@ -89,11 +89,11 @@ class SalvageResult(NamedTuple):
     losses: tuple[Loss, ...]
 
 
-Told = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Called with the current work, the number of runs saved, and the number of all runs."""
 
 
-def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> SalvageResult:
+def salvage(source: Path, target: Path, told: OnProgress, *, own_directory: bool) -> SalvageResult:
     """Save the readable part of a store.
 
     Args:
@@ -132,7 +132,7 @@ def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> S
     return found
 
 
-def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) -> SalvageResult:
+def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: OnProgress) -> SalvageResult:
     logs, gone = _logs(source)
     whole: list[str] = []
     partly: list[str] = []

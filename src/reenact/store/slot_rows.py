@@ -18,7 +18,7 @@ from zlib import crc32
 
 from reenact.facts.call import Fidelity
 from reenact.facts.growth import is_grown
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.large_values import is_large, is_withheld
 from reenact.store.codec import dump, load
 from reenact.store.keyed_hash import DIGEST_SIZE, KeyedHash
 from reenact.store.payloads import WITHHELD

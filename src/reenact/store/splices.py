@@ -15,7 +15,7 @@ from itertools import accumulate, chain
 from operator import methodcaller
 from typing import NamedTuple
 
-from reenact.facts.alike import common_head, common_tail
+from reenact.facts.common_bytes import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 LEAST = 32

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from reenact.facts.alike import nearest
+from reenact.facts.common_bytes import nearest
 from reenact.store.frames import Portion, StreamPacker
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
 from reenact.store.splices import EMPTY, Recent, SplicePiece, SpliceVersion, VersionChange, split

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from reenact.errors import ReenactError, StoreError
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
 from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
+from reenact.store.related_rows import RelatedRows
 from reenact.store.row_guards import UNSOUND
 from reenact.store.schema import LOW, SHIFT, TEXTS, declared
 from reenact.store.soundness import TABLES, UNREADABLE, TableCheck
@@ -29,7 +29,7 @@ _PROGRESS = 256
 _MOST_BREAKS = 100
 """The most breaks that are taken from SQLite's own check of its file."""
 
-Told = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Called with the name of the table that is read, the number of rows read, and the number of rows in the table."""
 
 
@@ -87,7 +87,7 @@ class _BreakPlaces:
     places: set[tuple[int, LogPart | None, int | None]] = field(default_factory=set)
 
 
-def check_store(path: Path, told: Told = lambda table, done, total: None) -> CheckResult:
+def check_store(path: Path, told: OnProgress = lambda table, done, total: None) -> CheckResult:
     """Check all of a store.
 
     Args:
@@ -123,16 +123,16 @@ class _Walk:
             raise StoreError(
                 f"{place} does not say what it is", cause="the secret of its digests is gone", next_command="reenact ls"
             )
-        self._beside = Beside(connection, row[0])
+        self._related = RelatedRows(connection, row[0])
         self._found: dict[tuple[str, str], _BreakPlaces] = {}
         self._rows = 0
 
-    def checked(self, told: Told) -> CheckResult:
+    def checked(self, told: OnProgress) -> CheckResult:
         """Check everything."""
         self._file()
         self._schema()
         for table in TABLES:
-            if self._beside.has(table.name):
+            if self._related.has(table.name):
                 self._table(table, told)
         breaks = tuple(Break(each.what, each.name, each.problem, self._touched(each)) for each in self._found.values())
         return CheckResult(breaks, self._count("run"), self._rows, self._written)
@@ -162,14 +162,14 @@ class _Walk:
         except sqlite3.DatabaseError:
             return 0
 
-    def _table(self, table: TableCheck, told: Told) -> None:
+    def _table(self, table: TableCheck, told: OnProgress) -> None:
         total = self._count(table.name)
         for done, row in enumerate(self._walk(table)):
             if done % _PROGRESS == 0:
                 told(table.name, done, total)
             self._rows += 1
             try:
-                for fault in table.faults(self._beside, row):
+                for fault in table.faults(self._related, row):
                     self._note(fault)
             except sqlite3.DatabaseError as error:
                 self._note(StoreFault(table.name, _name(row), str(error), *_place(table, row)))
@@ -243,7 +243,7 @@ class _Walk:
 
     def _readers(self, log: int, part: LogPart, number: int | None) -> Iterator[int]:
         """The logs that read a number of a part in a base; if the number is None, any number of the part."""
-        if not self._beside.has("piece"):
+        if not self._related.has("piece"):
             return
         sql = "SELECT log, data FROM piece WHERE base = ? AND kind = ?"
         for reader, data in _quiet(self._connection, sql, log, int(part)):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reenact.errors import StoreError
-from reenact.store.backup import Told, back_up, free_name
+from reenact.store.backup import OnProgress, back_up, free_name
 from reenact.store.connection import ReadConnection, WriteConnection, connect_reading
 from reenact.store.folding import ColumnFold
 from reenact.store.keyed_hash import KeyedHash
@@ -156,7 +156,7 @@ class Migration:
             if f"{MARK}{log}" in marked or log in owners or _can_fold(connection, log, shares=shares):
                 yield log, run_id
 
-    def migrate(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> MigrationResult:
+    def migrate(self, writing: WriteConnection, plan: MigrationPlan, told: OnProgress) -> MigrationResult:
         """Do the migration. One process at a time may do this.
 
         Args:
@@ -208,7 +208,7 @@ class Migration:
         """Make the index by which runs are found, for a store that lacks only this index."""
         make_narrow(writing, self._reading.rows, any_size=True)
 
-    def _reword(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> list[Damage]:
+    def _reword(self, writing: WriteConnection, plan: MigrationPlan, told: OnProgress) -> list[Damage]:
         """Replace texts by their words, each once. This step comes first, because forks read passages of their parents'
         texts by number."""
         damaged: list[Damage] = []

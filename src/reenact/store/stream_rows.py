@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from reenact.facts.call import Stream
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
-from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
 from reenact.store.connection import FEW, ReadConnection
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import WITHHELD, corrupt, missing, taken_out
+from reenact.store.read_ahead import ShortStreams
 from reenact.store.rows import parsed
 from reenact.store.span import RunRows
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, StreamPart, parts_of, said_of

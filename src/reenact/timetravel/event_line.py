@@ -9,7 +9,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.phrases import counted
-from reenact.facts.quiet import is_housekeeping
+from reenact.facts.quiet_events import is_housekeeping
 from reenact.facts.trace_runs import is_untold
 from reenact.timetravel import preview
 from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_of, error_text, status_of

@@ -15,7 +15,7 @@ from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain, rules_of
-from reenact.facts.large import is_withheld
+from reenact.facts.large_values import is_withheld
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording
-from reenact.facts import quiet
+from reenact.facts import quiet_events
 from reenact.facts.event import NODE, Event, strand_of
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, replace
@@ -25,12 +25,12 @@ from reenact.timetravel.model_readings import decision_of, model_name, reading_o
 
 if TYPE_CHECKING:
     from reenact.facts.suspicions import Rule, Suspicion
-    from reenact.timetravel.suspicious import mark_of, marked
+    from reenact.timetravel.suspicion_marks import mark_of, marked
 else:
     Rule = late("reenact.facts.suspicions", "Rule")
     Suspicion = late("reenact.facts.suspicions", "Suspicion")
-    mark_of = late("reenact.timetravel.suspicious", "mark_of")
-    marked = late("reenact.timetravel.suspicious", "marked")
+    mark_of = late("reenact.timetravel.suspicion_marks", "mark_of")
+    marked = late("reenact.timetravel.suspicion_marks", "marked")
 
 WIDTH = 160
 """The default width of a line, in columns."""
@@ -82,7 +82,7 @@ class _Beat:
     pattern: int = 0
     """Length of the pattern a fold repeats; 0 where nothing is folded."""
     group: str = ""
-    """The group of quiet events (``quiet.group_of``); empty for the agent's own calls."""
+    """The group of quiet events (``quiet_events.group_of``); empty for the agent's own calls."""
     loops: bool = False
     """Whether a loop begins to repeat with these events."""
 
@@ -177,7 +177,7 @@ def _beats(events: Iterable[Event], marks: Mapping[int, Sequence[Suspicion]]) ->
         depths[event.number] = depth
         found = marks.get(event.number, ())
         loops = any(each.rule == "loop" for each in found)
-        group = quiet.group_of(event)
+        group = quiet_events.group_of(event)
         beats.append(_Beat((event,), depth, _signature(event), mark_of(found), group=group, loops=loops))
     return beats
 
@@ -234,7 +234,7 @@ def _line(
             event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark, lane, strand
         )
     if beat.group and count > 1:
-        kind, name, text = quiet.summary(beat.events)
+        kind, name, text = quiet_events.summary(beat.events)
         return StoryLine(event.number, last.number, count, beat.depth, kind, preview.safe(name), preview.safe(text))
     kind = "model" if reading_of(event) is not None else PLUMBING if is_plumbing(event.call) else event.kind
     name = preview.safe(shown_name(event))

@@ -27,9 +27,9 @@ from reenact.timetravel.step_view import event_state
 from reenact.timetravel.story import elapsed
 
 if TYPE_CHECKING:
-    from reenact.timetravel.suspicious import suspected
+    from reenact.timetravel.suspicion_marks import suspected
 else:
-    suspected = late("reenact.timetravel.suspicious", "suspected")
+    suspected = late("reenact.timetravel.suspicion_marks", "suspected")
 
 _COUNTS = ("calls", "events", "models", "number", "repeats", "tools", "unanswered")
 _MEASURES = ("cost", "duration", "exit_status", "tokens", "tokens_in", "tokens_out")

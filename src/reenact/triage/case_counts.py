@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
-from reenact.facts.frequent import FingerprintTally, Key
+from reenact.facts.frequent_names import FingerprintTally, Key
 from reenact.store.feature_rows import FeatureRow
 from reenact.triage.featured_runs import EndedRun, ended, seen_of
 

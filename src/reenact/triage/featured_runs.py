@@ -31,7 +31,7 @@ NEWEST: Final = 1_000
 _OWN: Final = ("", "request")
 _AT_ONCE: Final = 256
 
-Told = Callable[[str, int, int], object]
+OnProgress = Callable[[str, int, int], object]
 """Called with the current work, the number done, and the number of all."""
 
 
@@ -69,7 +69,7 @@ class EndedRun:
         return self.case in (None, Case.COLD)
 
 
-def seen(store: Store, told: Told = lambda what, done, total: None) -> list[EndedRun]:
+def seen(store: Store, told: OnProgress = lambda what, done, total: None) -> list[EndedRun]:
     """All runs of a store that were recorded by themselves and have ended, newest first.
 
     Runs inside another run, forks and kept replays are no cases of their own. Missing features are made, and stored if
@@ -139,7 +139,7 @@ def ended(store: Store) -> list[FeatureRow]:
     return found
 
 
-def _filled(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
+def _filled(store: Store, rows: list[FeatureRow], told: OnProgress) -> list[FeatureRow]:
     """Add the features that were not written when a run closed, and keep only runs that are cases of their own."""
     lacking = [row for row in rows if row.features is None]
     made = _made(store, lacking, lambda run, _: features_of(store.open(run)), "features", told)
@@ -147,7 +147,7 @@ def _filled(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow
     return [row for row in known if row is not None and (row.origin in _OWN and not row.inside)]
 
 
-def _examined(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
+def _examined(store: Store, rows: list[FeatureRow], told: OnProgress) -> list[FeatureRow]:
     """Add the features that need the whole run: for cases, and for some healthy and some thinned runs of each agent."""
     wanted: list[FeatureRow] = []
     healthy: dict[tuple[str, bool], list[FeatureRow]] = {}
@@ -170,7 +170,7 @@ def _unexamined(row: FeatureRow) -> bool:
 
 
 def _made(
-    store: Store, rows: list[FeatureRow], make: Callable[[Run, FeatureRow], Features], what: str, told: Told
+    store: Store, rows: list[FeatureRow], make: Callable[[Run, FeatureRow], Features], what: str, told: OnProgress
 ) -> dict[str, FeatureRow]:
     """Make features for some runs, and store them. Returns the rows by run. A run that cannot be read is left out;
     features that cannot be stored are still used."""

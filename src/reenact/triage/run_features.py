@@ -13,12 +13,12 @@ from reenact.facts.call import Call, Failure, Fidelity, Kind, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.feature_collector import LARGEST, LARGEST_REQUEST, FeatureCollector
 from reenact.facts.features import Features
-from reenact.facts.large import Withheld
+from reenact.facts.large_values import Withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.suspicions import RULES, suspicions
 from reenact.store.courses import course_of
-from reenact.triage.cold import stops
+from reenact.triage.cold_reasons import stops
 from reenact.triage.kit_of_run import kit_of
 
 _FAILURE = "failure"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from reenact.facts.before import NOTE as CHANGED
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as READ
 from reenact.facts.kit import UNDECORATED, Bucket, Item, ItemState
 from reenact.facts.open_calls import ITEMS
+from reenact.facts.path_before import NOTE as CHANGED
 from reenact.triage.scene import ModelCall, Scene
 
 _FEW = 3

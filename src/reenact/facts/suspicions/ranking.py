@@ -14,7 +14,7 @@ from typing import Final
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.suspicions.event_rules import tool_failed
-from reenact.facts.suspicions.healthy import Profile, unheard_of
+from reenact.facts.suspicions.healthy_runs import Profile, unheard_of
 from reenact.facts.suspicions.repeat_rules import is_empty
 from reenact.facts.suspicions.run_course import Act, Course, Sort, Suspicion
 

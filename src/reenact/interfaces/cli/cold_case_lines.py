@@ -11,7 +11,7 @@ from reenact.interfaces.cli.charts import curve, stretch
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import columns, paint
 from reenact.timetravel.preview import clip, safe
-from reenact.triage.coldcases import ColdCase, alike
+from reenact.triage.cold_cases import ColdCase, alike
 from reenact.triage.groups import short_names
 
 _MOST: Final = 10

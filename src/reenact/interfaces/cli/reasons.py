@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reenact.triage.cold import Reason
+    from reenact.triage.cold_reasons import Reason
 
 
 def with_fixes(reasons: Sequence[Reason]) -> Iterator[tuple[Reason, str]]:

@@ -25,7 +25,7 @@ from reenact.triage.groups import Novelty, RunGroup
 from reenact.triage.shared_traits import LEAST, Share, Trait
 
 if TYPE_CHECKING:
-    from reenact.triage.cold import Reason
+    from reenact.triage.cold_reasons import Reason
 
 _SHOWN = 3
 _LONGEST = 400

@@ -16,8 +16,8 @@ from reenact.facts.run import Run
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, reading_cost
-from reenact.timetravel.decisive import decisive_steps, is_asked_for
-from reenact.timetravel.suspicious import SuspicionLook
+from reenact.timetravel.decisive_steps import decisive_steps, is_asked_for
+from reenact.timetravel.suspicion_marks import SuspicionLook
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore

@@ -7,7 +7,7 @@ from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.features import Case, Features, case_of, fingerprint
-from reenact.facts.frequent import Key
+from reenact.facts.frequent_names import Key
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.call_attributes import provider_of
@@ -29,7 +29,7 @@ class Instrument:
     Attributes:
         name, unit, about: Its name, unit and description, as they are sent.
         bounds: Upper bounds of the buckets of a histogram, ascending; empty for a counter.
-        few: Whether it counts by agent and fingerprint, only the most frequent of each (``facts.frequent``).
+        few: Whether it counts by agent and fingerprint, only the most frequent of each (``facts.frequent_names``).
     """
 
     name: str

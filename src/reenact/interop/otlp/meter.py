@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
-from reenact.facts.frequent import FingerprintTally
+from reenact.facts.frequent_names import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.metric_sums import SenderSums, as_protobuf
 from reenact.interop.otlp.otlp_client import METRICS, Target, Unsent, send_signal

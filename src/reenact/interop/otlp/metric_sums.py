@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.frequent import FingerprintTally
+from reenact.facts.frequent_names import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.outgoing_span import SCOPE
 from reenact.interop.otlp.protobuf import attributes, double, fixed, message, number, text

@@ -29,7 +29,7 @@ from reenact.recording.head_commit import REVISION
 from reenact.replaying.ambient_replay import clock_of
 from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.model_readings import reading_of
-from reenact.timetravel.suspicious import marked
+from reenact.timetravel.suspicion_marks import marked
 
 _ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})
 _SAID_AT: Final = 256

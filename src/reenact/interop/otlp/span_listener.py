@@ -36,7 +36,7 @@ from reenact.interop.otlp.span_receiver import Receiver, ReceiveResult, reason
 
 Scrape = Callable[[], bytes]
 """Makes the page of metrics."""
-Told = Callable[[ReceiveResult, int], None]
+OnReceive = Callable[[ReceiveResult, int], None]
 """Called for each accepted request, with its result and the number of its spans."""
 
 METRICS_PATH: Final = "/metrics"
@@ -93,7 +93,7 @@ def is_loopback(host: str) -> bool:
 class _Desk:
     """The rules that both protocols share: the permission, the limits, and the handling of a request."""
 
-    def __init__(self, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> None:
+    def __init__(self, receiver: Receiver, token: str, told: OnReceive, scrape: Scrape | None = None) -> None:
         self._receiver = receiver
         self._token = token
         self._told = told
@@ -141,7 +141,7 @@ class _Desk:
             raise Unfit(503, "UNAVAILABLE", reason(error)) from None
 
 
-def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> SpanListener:
+def listen(address: Address, receiver: Receiver, token: str, told: OnReceive, scrape: Scrape | None = None) -> SpanListener:
     """Accept requests over HTTP, each in a thread of its own.
 
     Args:
@@ -360,7 +360,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing here: each request is logged elsewhere, in one line."""
 
 
-def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[SpanListener | None, str]:
+def listen_rpc(address: Address, receiver: Receiver, token: str, told: OnReceive) -> tuple[SpanListener | None, str]:
     """Accept requests over gRPC.
 
     Args:

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.late_resource import LateResource
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import STREAMS, late_process, later_coroutine, take_streams
+from reenact.seams.processes.late_start import STREAMS, late_process, later_coroutine, take_streams
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracked_processes import track

@@ -20,7 +20,7 @@ from reenact.facts.values import encode, revealed
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import STREAMS, AgentProcess, late_process, starter, take_pipes
+from reenact.seams.processes.late_start import STREAMS, AgentProcess, late_process, starter, take_pipes
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracked_processes import track

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from reenact.facts.call import Call, Fidelity, Json, Value
-from reenact.facts.large import Withheld, is_large, is_withheld
+from reenact.facts.large_values import Withheld, is_large, is_withheld
 from reenact.facts.order import Delivery, Tag, TimerSpan
 from reenact.facts.record import (
     AmbientRead,

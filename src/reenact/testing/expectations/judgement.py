@@ -15,7 +15,7 @@ from reenact.facts.expressions import Expression
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.plumbing import is_plumbing
-from reenact.facts.quiet import group_of
+from reenact.facts.quiet_events import group_of
 from reenact.testing.expectations.expectation_verdict import Verdict
 from reenact.testing.expectations.expression_text import quoted
 from reenact.testing.expectations.prefixes import Prefixes, WatchedView

@@ -35,8 +35,8 @@ from reenact.testing.goldens.golden_trace import Golden, written
 from reenact.testing.goldens.golden_writer import stamp, with_golden
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.timetravel.bundling.packing import PackResult, pack
-from reenact.timetravel.forks.again import allowing
 from reenact.timetravel.forks.allowed_names import known_names
+from reenact.timetravel.forks.fork_command import allowing
 from reenact.timetravel.vocabulary import RunScope
 
 _FEW = 12

@@ -35,7 +35,7 @@ from reenact.testing.goldens.golden_outcome import EXIT, Outcome
 from reenact.testing.goldens.golden_trace import all_recorded
 from reenact.testing.goldens.golden_writer import packed_today
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
-from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.todays_run import comparable
 from reenact.triage.scene import Scene, scene_of
 
 Standing = Literal["refused", "broken", "stale", "failed", "drifted", "unfixed", "fresh"]

@@ -32,7 +32,7 @@ from reenact.testing.goldens.golden_writer import cleaned_today, require_unchang
 from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.seeds import any_seed
-from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.todays_run import comparable
 from reenact.timetravel.bundling.packing import PackResult
 
 _WHOLE = RunOptions(evidence=True)

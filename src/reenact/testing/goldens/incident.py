@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, UsageError
-from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.path_before import NOTE as BEFORE
 from reenact.facts.run import Run
 from reenact.recording.run_evidence import PROCESS
 from reenact.replaying.relocation import relocated

@@ -17,7 +17,7 @@ from reenact.testing.goldens.golden_execution import GoldenRun
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import cleaned_today
 from reenact.testing.goldens.opened_golden import OpenGolden
-from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.todays_run import comparable
 from reenact.timetravel.preview import brief, safe
 
 _WIDTH = 60

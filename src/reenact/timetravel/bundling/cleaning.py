@@ -12,12 +12,12 @@ from typing import Final
 
 from reenact.abc.sources import ENTROPY
 from reenact.errors import RedactionLeak
-from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Json, Outcome, Value
 from reenact.facts.ids import tail
 from reenact.facts.known_credentials import KnownCredentials
-from reenact.facts.large import is_withheld
+from reenact.facts.large_values import is_withheld
 from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.facts.path_before import is_content
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -36,7 +36,7 @@ from reenact.facts.removed_digests import REMOVED, RemovedDigests, listed, noted
 from reenact.facts.run import Run
 from reenact.facts.variables import chosen
 from reenact.privacy import RemovedValues, make_redactor
-from reenact.privacy.personal import personal
+from reenact.privacy.personal_data import personal
 from reenact.recording.run_evidence import PROCESS
 from reenact.store.codec import dump, joined, weaker
 

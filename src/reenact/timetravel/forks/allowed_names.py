@@ -18,7 +18,7 @@ from reenact.facts.run import Run
 from reenact.facts.tool_sources import plain_in, tools_in
 from reenact.replaying.code_changes import sources_of
 from reenact.replaying.replay_launch import sources_folder
-from reenact.timetravel.forks.again import again
+from reenact.timetravel.forks.fork_command import again
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.model_readings import reading_of

@@ -14,7 +14,6 @@ from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, UnreplayableRun
-from reenact.facts.before import Before
 from reenact.facts.call import Call, End, EndKind, Json, Kind
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
@@ -23,6 +22,7 @@ from reenact.facts.fork_stop import FIELD as STOPPED
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
+from reenact.facts.path_before import Before
 from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Totals

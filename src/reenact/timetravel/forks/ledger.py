@@ -19,7 +19,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status, run_failed
 from reenact.seams.databases.statements import ends_with
-from reenact.timetravel.forks.again import again
+from reenact.timetravel.forks.fork_command import again
 from reenact.timetravel.forks.fork_course import MADE
 from reenact.timetravel.forks.plan import Plan
 

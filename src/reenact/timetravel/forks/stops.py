@@ -11,7 +11,7 @@ from reenact.facts.fork_stop import stopped_at, stopped_waiting
 from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
-from reenact.timetravel.forks.again import again, with_models
+from reenact.timetravel.forks.fork_command import again, with_models
 from reenact.timetravel.forks.fork_course import ForkCourse
 from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.ledger import Doubt, in_doubt

@@ -15,7 +15,7 @@ from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import onward
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.timetravel import pasteable, preview
+from reenact.timetravel import pasteable_request, preview
 from reenact.timetravel.event_contents import error_of, error_text, headers_of
 from reenact.timetravel.event_fields import field_of
 
@@ -58,7 +58,7 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
         event = store.event(wanted.event_ref)
         recording = store.open(event.run)
         if form in ("curl", "python"):
-            write = pasteable.curl if form == "curl" else pasteable.python
+            write = pasteable_request.curl if form == "curl" else pasteable_request.python
             shell.data(write(event, recording.body(event.request)))
         elif form == "headers":
             _headers(shell, event, wanted.field)

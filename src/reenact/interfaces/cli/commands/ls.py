@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from reenact.timetravel.json_views import run_data
     from reenact.timetravel.lineage import draw
     from reenact.timetravel.priced_runs import priced_run
-    from reenact.triage.coldcases import ColdCase, cold_case
+    from reenact.triage.cold_cases import ColdCase, cold_case
 else:
     tell_alike = late("reenact.interfaces.cli.cold_case_lines", "tell_alike")
     tell_reasons = late("reenact.interfaces.cli.cold_case_lines", "tell_reasons")
@@ -43,7 +43,7 @@ else:
     draw = late("reenact.timetravel.lineage", "draw")
     run_data = late("reenact.timetravel.json_views", "run_data")
     priced_run = late("reenact.timetravel.priced_runs", "priced_run")
-    cold_case = late("reenact.triage.coldcases", "cold_case")
+    cold_case = late("reenact.triage.cold_cases", "cold_case")
     Periods = late("reenact.facts.marks", "Periods")
 
 _WIDE = 110

@@ -39,14 +39,14 @@ from reenact.timetravel.priced_runs import priced_event, priced_run
 from reenact.timetravel.reference_syntax import Reference
 from reenact.timetravel.step_view import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, StoryLine, tell
-from reenact.timetravel.suspicious import SuspicionLook, look, mark_of, marked, marks_data
+from reenact.timetravel.suspicion_marks import SuspicionLook, look, mark_of, marked, marks_data
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
-    from reenact.timetravel.forks.again import allowing
+    from reenact.timetravel.forks.fork_command import allowing
 else:
     BundleStore = late("reenact.store.bundles", "BundleStore")
-    allowing = late("reenact.timetravel.forks.again", "allowing")
+    allowing = late("reenact.timetravel.forks.fork_command", "allowing")
 
 _STRAND = 18
 """The most characters of the column for lanes."""

@@ -24,10 +24,10 @@ from reenact.triage.shared_traits import shared
 
 if TYPE_CHECKING:
     from reenact.interfaces.cli.candidate_trial import try_group
-    from reenact.triage.cold import Reason, reasons
+    from reenact.triage.cold_reasons import Reason, reasons
     from reenact.triage.kit_of_run import kit_of
 else:
-    reasons = late("reenact.triage.cold", "reasons")
+    reasons = late("reenact.triage.cold_reasons", "reasons")
     kit_of = late("reenact.triage.kit_of_run", "kit_of")
     try_group = late("reenact.interfaces.cli.candidate_trial", "try_group")
 

@@ -24,7 +24,7 @@ MISSING = "is missing"
 CORRUPT = "is not what was stored"
 
 
-class Beside:
+class RelatedRows:
     """Reads the rest of the store for a check.
 
     Args:

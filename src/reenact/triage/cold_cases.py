@@ -8,7 +8,7 @@ from reenact.abc.store import Store
 from reenact.facts.features import Case, case_of, fingerprint
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
-from reenact.triage.cold import Reason, reasons
+from reenact.triage.cold_reasons import Reason, reasons
 from reenact.triage.featured_runs import features_in
 from reenact.triage.kit_of_run import kit_of
 

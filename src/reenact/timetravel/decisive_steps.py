@@ -8,11 +8,11 @@ from typing import Final
 
 from reenact.abc.store import Store
 from reenact.facts.run import Run, Status, run_failed
-from reenact.facts.suspicions.healthy import Profile, profile
+from reenact.facts.suspicions.healthy_runs import Profile, profile
 from reenact.facts.suspicions.ranking import Suspect, ranked, steps_of
 from reenact.facts.thinned_runs import why_thinned
 from reenact.store.courses import LONGEST, course_of
-from reenact.timetravel.suspicious import SuspicionLook
+from reenact.timetravel.suspicion_marks import SuspicionLook
 
 MOST: Final = 3
 """The number of steps that are shown. The measured rate at which the decisive step is among them holds for this

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.call import Value
-from reenact.facts.large import is_withheld
+from reenact.facts.large_values import is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, OutputPrinted, Record
 from reenact.facts.run import Run
