@@ -161,6 +161,14 @@ def test_no_class_is_named_by_a_bare_participle() -> None:
     assert {node.name for node in classes if participle.fullmatch(node.name)} == NOUNS_LIKE_PARTICIPLES
 
 
+def test_no_type_is_named_by_a_bare_past_participle() -> None:
+    """A name in capitals and small letters that a module gives to a type, such as the type of a function."""
+    past = re.compile(r"(?:[A-Z][a-z]+ed|Given|Held|Kept|Known|Made|Seen|Sent|Taken|Told|Written)")
+    given = (node for path in MODULES for node in tree_of(path).body if isinstance(node, ast.Assign))
+    names = {target.id for node in given for target in node.targets if isinstance(target, ast.Name)}
+    assert {name for name in names if past.fullmatch(name)} == set()
+
+
 def test_a_small_module_has_more_than_one_importer() -> None:
     dotted = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in MODULES}
     importers: dict[str, set[str]] = {name: set() for name in dotted}

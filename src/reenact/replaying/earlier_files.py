@@ -32,7 +32,7 @@ _THEN: Final = {
     FOLDER: "it was a folder",
     LINK: "it was a link",
 }
-Placed = Callable[[str], str]
+PlaceOf = Callable[[str], str]
 """Gives the place that a path of the recorded project has in the project here."""
 
 
@@ -44,7 +44,7 @@ class FilesBefore:
         placed: Gives the present place of a path of its project.
     """
 
-    def __init__(self, recording: Recording, placed: Placed) -> None:
+    def __init__(self, recording: Recording, placed: PlaceOf) -> None:
         self._recording = recording
         self._placed = placed
         self._ours = trust.is_ours(recording.run)

@@ -23,7 +23,7 @@ from reenact.replaying.result_comparison import ResultComparison
 
 _CLOSE = b"]"
 
-Held = Callable[[int], list[Any] | None]
+ListOf = Callable[[int], list[Any] | None]
 """Gives a list by its number; None for a list that is no longer known."""
 
 
@@ -84,7 +84,7 @@ class GrownStates:
         self._known: dict[int, _ComparedList] = {}
 
     @staticmethod
-    def compared(event: int, phase: str, slots: Mapping[str, bytes], held: Held) -> ComparedState | None:
+    def compared(event: int, phase: str, slots: Mapping[str, bytes], held: ListOf) -> ComparedState | None:
         """A state with growing lists, to be compared by ``is_same``; None where it has none.
 
         Args:

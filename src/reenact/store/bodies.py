@@ -18,7 +18,7 @@ from reenact.store.stream_rows import StreamRows
 
 _CACHED = 1024
 
-Known = dict[str, tuple[int, bytes]]
+KnownBodies = dict[str, tuple[int, bytes]]
 """Rows of payloads that were read with events (codec and data), by digest."""
 
 
@@ -49,7 +49,7 @@ class Bodies:
         self._hasher = hasher
         self._span = span
         self._streams = streams
-        self.known: Known = {} if beside is None else beside.known
+        self.known: KnownBodies = {} if beside is None else beside.known
         self.contents: Contents = Contents(hasher, reading.rows) if beside is None else beside.contents
 
     def make_room(self, coming: int) -> None:

@@ -21,7 +21,7 @@ _LARGE = 1 << 15
 """The most stored bytes of a payload that is fetched together with others."""
 _NONE_YET = object()
 
-Given = Mapping[int, tuple[Any, ...]]
+StateRows = Mapping[int, tuple[Any, ...]]
 """The rows of states at the beginning of steps, by address."""
 
 _ROW = "s.event, s.phase, s.n, s.name, s.digest, s.fidelity, s.remark"
@@ -154,7 +154,7 @@ def places(
 
 
 def _found(
-    states: StateReader, slot: str, row: tuple[Any, ...], given: Given
+    states: StateReader, slot: str, row: tuple[Any, ...], given: StateRows
 ) -> tuple[Any, bytes | None, int | None, str | None]:
     """One slot in a state: its digest (None: missing), its value if the row has it, its position among the slots, and
     the note on the state."""
@@ -168,12 +168,12 @@ def _found(
     return states.digest(kept), kept.data if kept.short else None, n, row[6]
 
 
-def _given(rows: Sequence[tuple[Any, ...]]) -> Given:
+def _given(rows: Sequence[tuple[Any, ...]]) -> StateRows:
     """The rows of the states at the beginning of steps, by address."""
     return {row[0]: row[:7] for row in rows if row[1] == GIVEN and row[2] == PACKED}
 
 
-def _unpacked(states: StateReader, row: tuple[Any, ...], given: Given) -> KeptState:
+def _unpacked(states: StateReader, row: tuple[Any, ...], given: StateRows) -> KeptState:
     try:
         return states.unpack(row[:7], given.get(row[0]))
     except ValueError:
@@ -232,7 +232,7 @@ def _filled(
     reading: ReadConnection,
     states: StateReader,
     rows: list[tuple[Any, ...]],
-    given: Given,
+    given: StateRows,
     unlike: tuple[str, str | None] | None,
 ) -> Iterator[Snapshot]:
     """The wanted snapshots of some places. Their slots are read by one query."""

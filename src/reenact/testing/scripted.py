@@ -20,7 +20,7 @@ from reenact.testing.provider.server import KEY, ScriptedProvider
 
 __all__ = ["Said", "ScriptedModel", "scripted_model"]
 
-Expected = str | When | Callable[[Ask], object]
+AskCheck = str | When | Callable[[Ask], object]
 """The expected request: a text that the last message of the user or a tool contains, conditions, or a function that
 returns False or raises an ``AssertionError`` for another request."""
 
@@ -41,7 +41,7 @@ class Said:
 
     text: str = ""
     uses: tuple[ToolUse, ...] = ()
-    asked: Expected | None = None
+    asked: AskCheck | None = None
     fault: Fault | None = None
 
 
@@ -179,7 +179,7 @@ def _said(answer: str | ToolUse | Sequence[ToolUse] | Said) -> Said:
     return Said(uses=tuple(answer))
 
 
-def _objection(expected: Expected | None, ask: Ask) -> str:
+def _objection(expected: AskCheck | None, ask: Ask) -> str:
     """The objection to a request; empty for an expected one."""
     match expected:
         case None:

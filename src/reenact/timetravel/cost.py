@@ -56,11 +56,11 @@ _MANY = 1_000_000
 _KNOWN = 1024
 """The most models whose price is remembered."""
 
-Priced = Callable[[str, str, Mapping[str, int], datetime], Decimal | None]
+PriceOf = Callable[[str, str, Mapping[str, int], datetime], Decimal | None]
 """The price in US dollars of some tokens, by provider and model of the price list; None where it has none."""
 
 
-def prices() -> Priced | None:
+def prices() -> PriceOf | None:
     """The bundled price list; None where the extra is not installed. Loading it takes half a second, once."""
     try:
         return _prices()
@@ -70,7 +70,7 @@ def prices() -> Priced | None:
 
 def run_cost(
     recording: Recording,
-    priced: Priced | None,
+    priced: PriceOf | None,
     more: Sequence[Event] = (),
     around: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> Decimal | None:
@@ -114,7 +114,7 @@ def run_cost(
     return total if all(number in within for number in functions) else None
 
 
-def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Decimal | None:
+def event_cost(recording: Recording, event: Event, priced: PriceOf | None) -> Decimal | None:
     """The cost of one model call, in US dollars; None where it is unknown, and for other events."""
     noted = event.attributes.get("cost")
     if isinstance(noted, int | float) and not isinstance(noted, bool):
@@ -125,7 +125,7 @@ def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Dec
     return reading_cost(reading, recording.run.started_us + event.issued_us, priced)
 
 
-def reading_cost(reading: Mapping[str, Json], at_us: int, priced: Priced) -> Decimal | None:
+def reading_cost(reading: Mapping[str, Json], at_us: int, priced: PriceOf) -> Decimal | None:
     """The cost of a model call, in US dollars.
 
     Args:
@@ -193,7 +193,7 @@ def calls_around(recording: Recording, event: Event) -> set[int]:
 
 
 @cache
-def _prices() -> Priced:
+def _prices() -> PriceOf:
     snapshot = import_module("genai_prices.data_snapshot").DataSnapshot(
         providers=import_module("genai_prices.data").providers, from_auto_update=False
     )

@@ -23,7 +23,7 @@ from reenact.facts.thinned_runs import why_thinned
 from reenact.recording.tallies import belongs
 from reenact.store.sqlite_store import SqliteStore
 from reenact.store.usage import Usage
-from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
+from reenact.timetravel.cost import PriceOf, calls_around, reading_cost, reading_made
 from reenact.timetravel.forks.fork_course import ASKED
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -110,7 +110,7 @@ class Account:
         priced: A price list; None for no prices.
     """
 
-    def __init__(self, runs: Iterable[Run], priced: Priced | None) -> None:
+    def __init__(self, runs: Iterable[Run], priced: PriceOf | None) -> None:
         self.runs = list(runs)
         self._priced = priced
         self.sums: dict[str, Sum] = {
@@ -156,7 +156,7 @@ class Account:
         return found
 
 
-def account_of(store: Store, runs: Iterable[Run], priced: Priced | None) -> Account:
+def account_of(store: Store, runs: Iterable[Run], priced: PriceOf | None) -> Account:
     """The sums of each run of a store. For a SQLite store no run is opened and no body is read.
 
     Raises:

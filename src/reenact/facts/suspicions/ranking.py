@@ -111,11 +111,11 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
     return sorted(suspects, key=lambda each: (-each.score, each.event))
 
 
-Weighed = Iterator[tuple[int, float, str]]
+Weights = Iterator[tuple[int, float, str]]
 """The number of an event, the weight of a reason for it, and the reason."""
 
 
-def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
+def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weights:
     """Reasons from the marks of rules. An ignored error counts for the answer that ignores it."""
     for each in found:
         event = each.event
@@ -124,13 +124,13 @@ def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
         yield event, _WEIGHTS.get(each.rule, _OWN_RULE), each.text
 
 
-def _places(steps: Sequence[Act]) -> Weighed:
+def _places(steps: Sequence[Act]) -> Weights:
     """Reasons from the places of the steps that act: the earlier a step, the greater the weight."""
     for place, act in enumerate((act for act in steps if _decides(act)), 1):
         yield act.event, _EARLY / place, f"{_PLACE} {place}"
 
 
-def _outcomes(steps: Sequence[Act]) -> Weighed:
+def _outcomes(steps: Sequence[Act]) -> Weights:
     """Reasons from the immediate results of steps: a failure, an empty result, or code that was never run."""
     for act, after in pairwise(steps):
         if not _decides(act):
@@ -144,7 +144,7 @@ def _outcomes(steps: Sequence[Act]) -> Weighed:
             yield after.event, _UNTRIED, f"the code of #{act.event} was not run before it"
 
 
-def _words(steps: Sequence[Act]) -> Weighed:
+def _words(steps: Sequence[Act]) -> Weights:
     """Reasons from the words of a step: signs that it guesses or makes no progress."""
     stalled = False
     for act in steps:
@@ -158,7 +158,7 @@ def _words(steps: Sequence[Act]) -> Weighed:
             yield act.event, _STALLED, f'it says "{stall[0]}", for the first time'
 
 
-def _ends(course: Course, steps: Sequence[Act]) -> Weighed:
+def _ends(course: Course, steps: Sequence[Act]) -> Weights:
     """A reason for the last step, if the run broke down there."""
     last = steps[-1] if steps else None
     if last is None or not course.failed:

@@ -141,7 +141,9 @@ class _Desk:
             raise Unfit(503, "UNAVAILABLE", reason(error)) from None
 
 
-def listen(address: Address, receiver: Receiver, token: str, told: OnReceive, scrape: Scrape | None = None) -> SpanListener:
+def listen(
+    address: Address, receiver: Receiver, token: str, told: OnReceive, scrape: Scrape | None = None
+) -> SpanListener:
     """Accept requests over HTTP, each in a thread of its own.
 
     Args:

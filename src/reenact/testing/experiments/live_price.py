@@ -9,7 +9,7 @@ from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json, Kind
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.experiments.candidates import Candidate
-from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
+from reenact.timetravel.cost import PriceOf, calls_around, reading_cost, reading_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Estimate:
         return {"calls": self.calls, "cost": cost, "open": self.open, "only_missing": self.only_missing}
 
 
-def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
+def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: PriceOf | None, now_us: int) -> Estimate:
     """The estimate for the model calls that a candidate sends.
 
     Args:
@@ -62,7 +62,7 @@ def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Pr
     return found
 
 
-def _of(recording: Recording, candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
+def _of(recording: Recording, candidate: Candidate, priced: PriceOf | None, now_us: int) -> Estimate:
     found, within, functions = Estimate(), set[int](), list[int]()
     for event in recording.events(kinds=(Kind.HTTP, Kind.MODEL)):
         reading = reading_made(recording, event)
