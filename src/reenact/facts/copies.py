@@ -71,7 +71,7 @@ def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tup
 
     Args:
         values: The content of a container.
-        unlike: Asked once for each class.
+        unlike: Called once for each class.
         deep: Copy all values part by part, and from now on all records of their classes.
 
     Raises:

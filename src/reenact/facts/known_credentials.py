@@ -73,7 +73,7 @@ def telling(name: str, value: str) -> bool:
 
 
 def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """The variables with the same value as another variable that comes earlier by name, each with that other one."""
+    """For each variable whose value a variable earlier by name has too: its name, and that of the earlier one."""
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for name in sorted(names):

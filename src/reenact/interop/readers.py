@@ -1,9 +1,9 @@
 """The contract of readers of other tools' files, the built-in readers, and those of other packages.
 
-A reader is a module or object with four members (see ``Reader``). A reader of large files has a fifth, ``stream``,
-which gets the file itself and need not hold all of it. Readers give HTTP exchanges (``ExchangesOfRun``) or traces
-(``Trace``). Another package adds its own by an entry point of the group ``reenact.readers``, whose name is the
-format's. It is loaded when that format is named or listed, never before.
+A reader is a module or object with four members (see ``Reader``). A reader of large files has a fifth member,
+``stream``, which gets the file itself and need not hold all of it. Readers give HTTP exchanges (``ExchangesOfRun``) or
+traces (``Trace``). Another package adds a reader by an entry point of the group ``reenact.readers`` with the name of
+the format. The reader is loaded when that format is named or listed, never before.
 """
 
 from __future__ import annotations

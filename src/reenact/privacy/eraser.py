@@ -153,8 +153,8 @@ class Eraser:
         return apart(self._within(data))
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
-        """The cleaned name and head of a call. It is remembered which of them are clean: an agent calls the same places
-        again and again.
+        """The cleaned name and head of a call. Clean names and heads are remembered, because an agent calls the same
+        places again and again.
 
         Args:
             kind: The rules by which name and head are cleaned.

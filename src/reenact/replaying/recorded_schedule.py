@@ -239,7 +239,7 @@ class RecordedSchedule:
 
         In the recording the time-out was let go while the strand that got the delivery was at work. That strand had not
         yet ended the wait, because this would have withdrawn the time-out. If its work takes less time in the replay,
-        the strand would end the wait first: a queue would hold one item more, and the batch would be another one. The
+        the strand would end the wait first: a queue would hold one item more, and the batch would be different. The
         wait for the time-out has already begun, so only these two deliveries change places."""
         after = self.order.after
         if after is None or after.proven or after.tag.kind != "t" or not self.lets_ahead:

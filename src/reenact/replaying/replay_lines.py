@@ -81,7 +81,7 @@ def with_changed_code(report: Report, changed: str, onward: str = "") -> Report:
     Args:
         report: The report.
         changed: The change; empty for none.
-        onward: The next command, where the divergence suggests another one than to show the recorded run; else empty.
+        onward: The next command, if it is to do more than show the recorded run; else empty.
     """
     if not changed:
         return report

@@ -1,8 +1,8 @@
 """Calls hooks when a module has been imported, by a finder in front of the others that leaves no trace on the module.
 
-The finder lets the later ones find an awaited module, and replaces its loader until the module's code has run. By then
-the module and its spec name the loader that really loaded it. Nothing is imported for this: a library that does the
-same would bring a hundred modules into a program that may use none of them.
+The finder lets the later finders find an awaited module, and replaces the module's loader until its code has run. By
+then the module and its spec name the loader that really loaded it. Nothing is imported for this: a library that does
+the same would bring a hundred modules into a program that may use none of them.
 """
 
 from __future__ import annotations

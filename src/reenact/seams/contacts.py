@@ -214,7 +214,7 @@ def place_of() -> str:
 
 
 def _starts_a_child(frame: Any) -> bool:
-    """Whether ``multiprocessing`` starts a child here: its seam has named the start, or refused it."""
+    """Whether ``multiprocessing`` starts a child here. Its own seam has already named or refused this start."""
     for _ in range(_WRAPPED):
         if frame is None:
             return False

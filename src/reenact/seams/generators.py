@@ -177,7 +177,7 @@ class ItemPlayer:
         """Check that the consumer sends in the recorded value.
 
         Raises:
-            Divergence: It sends another one.
+            Divergence: The consumer sends another value.
         """
         now = json.loads(encode(value).body)
         if part != (key, now):

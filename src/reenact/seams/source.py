@@ -54,8 +54,8 @@ def calling_line(skip: int = 1) -> str | None:
 def located(call: Call) -> Call:
     """The call with the line of the agent's code that is making it; for the ``decide`` of a session, at once.
 
-    A seam leaves it out: the search costs as much as the rest of the description of a call, and a replay needs it only
-    at a divergence.
+    A seam leaves the line out: the search for it costs as much as the rest of the description of a call, and a replay
+    needs the line only at a divergence.
     """
     if call.source is not None:
         return call

@@ -27,9 +27,8 @@ _lock = _thread.allocate_lock()
 def watch(left: Callable[[], bool]) -> None:
     """Learn when the main thread has run to its end.
 
-    The last registered function is called first. So ours runs before ``concurrent.futures``, which may have been
-    imported just now, joins its threads in its own function. An interpreter without such calls leaves the main thread
-    counted.
+    The last registered function is called first. So our function runs before that of ``concurrent.futures``, which
+    joins threads, even if this was imported just now. An interpreter without such calls leaves the main thread counted.
 
     Args:
         left: Whether the interpreter still waits for a thread or job; called in any thread.

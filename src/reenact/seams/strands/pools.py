@@ -52,7 +52,8 @@ class Desk:
             return self.busy
 
     def goes_on(self, gate: Gate) -> None:
-        """The waiting strand runs again. The last job has counted it already, unless it was interrupted before."""
+        """The waiting strand runs again. The last job has already counted it, unless the wait was interrupted
+        before."""
         with gate.lock:
             if self.awaited:
                 self.awaited -= 1

@@ -28,8 +28,8 @@ class HistoryEntry:
 
     Attributes:
         at: The time, ISO 8601 in UTC.
-        what: ``added``, ``accepted`` (one difference), ``reviewed`` (all were: the answering run is another one from
-            here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
+        what: ``added``, ``accepted`` (one difference), ``reviewed`` (all differences were: from here on another run
+            answers), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
             (it passed on the code of a deploy).
         event: The number of the event, in the run that the golden answered from; None for the whole golden, or without
             an event.

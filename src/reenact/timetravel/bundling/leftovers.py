@@ -1,7 +1,7 @@
 """Leftovers: the places in the finished bytes of a bundle where a value remains that was removed from a run.
 
-The bytes are read as a reader of the file has them: each text of each line, and each content of its own, also behind
-the encodings that the gate looks behind.
+The bytes are searched as a reader of the file gets them: each text in each line, and each content with a member of its
+own. They are also searched after decoding, for each encoding that the gate knows.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class ForkSession(ReplaySession):
         return not self.schedule.cut
 
     def restate(self, event: int, state: Any) -> Any:
-        """The branching step starts with the plan's values, every other one with the parent's."""
+        """The branching step starts with the plan's values, every other step with the parent's."""
         recorded = self.run.environment.get("restated") or {}
         # A fork may have died before its branching step reached the disk. Its resumption comes to that step under the
         # fork's number.

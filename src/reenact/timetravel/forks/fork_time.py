@@ -181,7 +181,7 @@ class ForkTime:
 
     @property
     def departed(self) -> bool:
-        """Whether the fork has left its parent's times: a timer, or a call that went live, took another one."""
+        """Whether the fork has left its parent's times: a timer, or a call that went live, took another time."""
         return self.progress.departed
 
     def departs(self) -> None:
