@@ -49,8 +49,8 @@ _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
 _RUN = lazy_regex(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
 _CODED = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/_-" else 32 for byte in range(256))
 _TWENTY = b"a" * 20
-"""The beginning of a run, in a text with an ``a`` for each character of a run. It is found faster than the run
-itself."""
+"""The beginning of a run, in a text with an ``a`` for each character of a run: a search for it is faster than one for
+the run."""
 _ENCODED = lazy_regex(rb'"~(?:bytes|bytearray|str)":"([A-Za-z0-9+/]*+={0,2})(?:"|\Z)')
 """Base64 that ``facts.scalars`` has written."""
 _IS_HEX = lazy_regex(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")

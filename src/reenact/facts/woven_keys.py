@@ -21,7 +21,7 @@ _Entries = tuple[list[str], list[bytes]]
 """The names of entries (none in a list), and the canonical text of each entry, with its name."""
 
 _orders: list[tuple[list[str], list[int]]] = []
-"""The order of the entries of the last few large dictionaries. It is kept because their names seldom change."""
+"""The order of the entries of the last few large dictionaries. Kept because their names seldom change."""
 _ORDERS = 8
 
 

@@ -107,7 +107,7 @@ class Layers:
         above.below[target[-1]] = moved
 
     def called(self, path: str) -> str:
-        """The program's name for a place. It is needed because the system gives only the place of a descriptor."""
+        """The program's name for a place: the system gives only the place of a descriptor."""
         found, below = "", ""
         for name, place in self._places(self._root, ""):
             if len(place.path) > len(below) and (path == place.path or path.startswith(f"{place.path}/")):

@@ -136,7 +136,7 @@ ALONE: Final = (
     Ban("fork", 57, -1),
     Ban("vfork", 58, -1),
     Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
-    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # its path leads to a service
+    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a socket's path leads to a service
 )
 """Further refused system calls for foreign code: it may start no process, and reach no service of this machine."""
 

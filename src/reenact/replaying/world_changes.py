@@ -52,7 +52,7 @@ class Reach:
             return self._judged(args[1], None, event, args) if isinstance(args[1], (str, bytes)) else ""
         if event == WRITING or event in _ATTRIBUTES:
             return self._judged(args[0], None, event, args)
-        if event == "os.link" and (found := self._judged(args[0], args[2], event, args)):  # its new name can change it
+        if event == "os.link" and (found := self._judged(args[0], args[2], event, args)):  # the new name can change it
             return found
         for path, folder in CHANGES[event](args):
             found = self._judged(path, folder, event, args)

@@ -22,7 +22,7 @@ _NOT_STATE = (
 )
 _MORE = opcode.opmap["EXTENDED_ARG"]
 _GLOBALS = {
-    opcode.opmap[name]: 1 if name == "LOAD_GLOBAL" else 0  # its lowest bit is a flag
+    opcode.opmap[name]: 1 if name == "LOAD_GLOBAL" else 0  # the lowest bit of its argument is a flag
     for name in ("LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "DELETE_GLOBAL")
 }
 """The instructions that name a global, and how many bits of their argument stand below its number."""

@@ -16,7 +16,7 @@ def variables_now() -> Mapping[str, str]:
     ``os.environ`` takes a microsecond for each variable."""
     global _seen
     of: Any = os.environ
-    held = getattr(of, "_data", None)  # its inner dictionary: comparing this one reads no variable
+    held = getattr(of, "_data", None)  # the inner dictionary: a comparison of it reads no variable
     if held is None:
         return MappingProxyType(dict(of))
     if held != _seen[0]:

@@ -40,8 +40,9 @@ class NotRewritten(ValueError):
 def other_protocol(dialect: str, model: str, now: str = "") -> bool:
     """Whether a model is known to use another protocol than this one.
 
-    The answer is no for a name whose maker is unknown, because gateways and local servers name models as they like. It
-    is also no for a model of the same maker as the requested one, because that maker's models answer there already.
+    The answer is no for a name whose maker is unknown, because gateways and local servers name models as they like. The
+    answer is also no for a model whose maker has made the requested model too, because a model of this maker answers
+    there already.
 
     Args:
         dialect: Name of the protocol.

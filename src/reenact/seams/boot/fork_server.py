@@ -133,7 +133,7 @@ def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:
     while True:
         received = receive(control)
         if received is None:
-            for twin in alive:  # they end too; their processor time counts once they are waited for
+            for twin in alive:  # the twins end too; their processor time counts after the wait
                 os.waitpid(twin, 0)
             _gone()
         asked, descriptors = received

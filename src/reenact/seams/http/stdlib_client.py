@@ -164,7 +164,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
         crossing.dropped()
         if not by_signal_handler(error):
             raise
-        failed = error  # its interrupt belongs to the wait for the answer, later
+        failed = error  # the interrupt belongs to the wait for the answer, later
     if conn.sock is not None:
         conn.sock.close()
     conn.sock = PlayedSocket(lane, player)

@@ -53,7 +53,7 @@ def _asking(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
                 return original(*args)  # which raises its own error
         try:
             call = _call(name, args)
-        except (TypeError, ValueError, OverflowError):  # it raises its own error here too
+        except (TypeError, ValueError, OverflowError):  # the function itself raises its error here too
             return original(*args)
         crossing = begin(lane, lambda: call)
         if crossing is None or crossing.mode == "rerun":

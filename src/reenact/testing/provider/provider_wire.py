@@ -75,7 +75,7 @@ def sent(
             pause(pause_s)
         send(part)
     if limit is not None:
-        raise ConnectionCut  # it was shorter than the break: end it before the last chunk's mark reaches anybody
+        raise ConnectionCut  # the answer is shorter than the break: end it before the last chunk's mark
 
 
 def reset_connection(connection: socket.socket) -> None:

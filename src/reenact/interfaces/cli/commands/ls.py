@@ -188,7 +188,7 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     marks = list(store.marks())
     for run in chain(first, runs):
-        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # they may be at any place
+        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # imported runs may be at any place
             yield paint(_line_of(marks.pop(), now, width), dim=True)
         totals = run.totals
         cells = {
