@@ -175,12 +175,12 @@ def test_only_what_a_user_reads_is_looked_at(text: str, heard: set[str], tmp_pat
 
 
 _OWN = """
-    alarm ambient asker async backend boot candidate cell claim conduct counterparts court cover dialect divergence
-    elapsed escapes exchange face features flight folding fork frame frozen gate gist golden growing guard handles heir
-    hidden joiner kit ladder lane layers ledger mutation needles passages permits piece plumbing portions
-    preamble rebinding redactor relocation rerun resource rest scene session sightings slot splice story strands
-    strength surroundings suspension switchboard tag tails tap tape taped thinned tombstone turn waiter watch weaving
-    wraps
+    alarm ambient asker async backend boot candidate cell claim colour conduct counterparts course court cover
+    crossing dialect divergence elapsed escapes exchange face features flight folding fork frame frozen gate gist
+    golden growing guard halt handles heir hidden incident joiner kit ladder lane layers ledger mutation needles
+    node opinion passages permits piece plumbing portions preamble rebinding redactor relocation rerun resource rest
+    scene session sightings slot speech splice story strands strength surroundings suspect suspension switchboard
+    tag tails tap tape taped thinned tombstone turn waiter watch weaving wraps
 """
 OWN_WORDS = frozenset(_OWN.split())
 """What names of modules and classes are made of, and neither plain English nor a term of the field says."""
