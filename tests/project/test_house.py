@@ -81,8 +81,54 @@ def test_every_module_says_its_responsibility_and_every_public_name_what_it_does
         prose = ast.get_docstring(tree)
         if not prose or not re.match(r"[^\n].*?[.:](\s|$)", prose, re.DOTALL):
             silent.append(name_of(path))
-        silent += [f"{name_of(path)}:{node.name}" for node in definitions(tree) if not ast.get_docstring(node)]
+        known = documented_elsewhere(tree)
+        silent += [
+            f"{name_of(path)}:{node.name}"
+            for node in definitions(tree)
+            if not ast.get_docstring(node) and node not in known
+        ]
     assert silent == []
+
+
+def bases_of(node: ast.ClassDef) -> list[str]:
+    return [ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases]
+
+
+@functools.cache
+def classes() -> dict[str, list[ast.ClassDef]]:
+    found: dict[str, list[ast.ClassDef]] = {}
+    for path in MODULES:
+        for node in statements(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
+
+
+def methods_of(node: ast.ClassDef) -> set[str]:
+    """The methods of a class, with those of its bases in this package."""
+    own = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return own.union(
+        *(methods_of(each) for base in bases_of(node) if base != node.name for each in classes().get(base, ()))
+    )
+
+
+@functools.cache
+def protocols() -> list[set[str]]:
+    """The public methods of each protocol that has more than one. The protocol has their docstrings."""
+    every = [node for named in classes().values() for node in named if "Protocol" in bases_of(node)]
+    public = [{name for name in methods_of(node) if not name.startswith("_")} for node in every]
+    return [names for names in public if len(names) > 1]
+
+
+def documented_elsewhere(tree: ast.Module) -> set[ast.AST]:
+    """Methods of a class that has all methods of a protocol: one that adds nothing to it needs no docstring."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and "Protocol" not in bases_of(node):
+            there = methods_of(node)
+            inherited = set[str]().union(*(names for names in protocols() if names <= there))
+            found |= {each for each in node.body if isinstance(each, Definition) and each.name in inherited}
+    return found
 
 
 def test_nothing_is_called_after_what_it_is_not() -> None:

@@ -79,19 +79,15 @@ class ProjectRenaming:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.rules
 
     def clean(self, record: Record) -> tuple[Record, ...]:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.clean(record)
 
     def flush(self) -> tuple[Record, ...]:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.flush()
 
     def call(self, call: Call) -> Call:
-        """See ``abc.redaction.Redactor``."""
         body = self._bytes.sub(lambda _: self._then_bytes, call.body)
         head = self._renamed(dict(call.head))
         if body != call.body or head != call.head:
@@ -99,28 +95,22 @@ class ProjectRenaming:
         return self._redactor.call(call)
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.outcome(outcome)
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.slots(slots)
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.printed(texts)
 
     def text(self, text: str) -> str:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.text(text)
 
     @property
     def naming(self) -> Callable[[str], str]:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.naming
 
     def data(self, data: Json) -> Json:
-        """See ``abc.redaction.Redactor``."""
         return self._redactor.data(data)
 
     def _renamed(self, value: Json) -> Json:

@@ -48,7 +48,6 @@ class MemoryRecording:
 
     @property
     def run(self) -> Run:
-        """See ``abc.store.Recording``."""
         return self._run
 
     def _holds(self, path: str) -> bool:
@@ -71,7 +70,6 @@ class MemoryRecording:
         return Payload(digest, len(data), media)
 
     def event(self, number: int) -> Event:
-        """See ``abc.store.Recording``."""
         call = self._log.calls.get(number)
         if call is None or not self._holds(self._path(call.issued.lane)):
             raise no_event(self._run.id, number, self.last())
@@ -131,7 +129,6 @@ class MemoryRecording:
         skip: int = 0,
         backwards: bool = False,
     ) -> Iterator[Event]:
-        """See ``abc.store.Recording``."""
         wanted = {str(each) for each in kinds}
         calls = self._calls() if lane is None else self._of_lane(lane)
         first = bisect_right(calls, after, key=number_of)
@@ -153,7 +150,6 @@ class MemoryRecording:
         return self._log.in_order(known)
 
     def count(self) -> int:
-        """See ``abc.store.Recording``."""
         return len(self._calls())
 
     def totals(self) -> Totals:
@@ -167,7 +163,6 @@ class MemoryRecording:
         return max((call.issued.event for call in self._calls()), default=None)
 
     def body(self, payload: Payload | None) -> bytes:
-        """See ``abc.store.Recording``."""
         if payload is None:
             return b""
         found = self._log.bodies.get(payload.digest)
@@ -180,7 +175,6 @@ class MemoryRecording:
         return found
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         yield self.body(payload)
 
     def find(self, digest: str) -> bytes | None:
@@ -201,32 +195,26 @@ class MemoryRecording:
             yield from slots.values()
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
-        """See ``abc.store.Recording``."""
         if payload is None:
             return not data
         return payload.size == len(data) and self._hasher.named(data, payload.digest)
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
-        """See ``abc.store.Recording``."""
         call = self._log.calls.get(event)
         for segment in call.segments if call is not None else ():
             yield segment.delivery, segment.at_us, segment.data
 
     def lanes(self) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``."""
         return (self._log.lanes[n] for n in sorted(self._log.lanes) if self._holds(self._log.lanes[n].path))
 
     def lane(self, path: str) -> LaneFact | None:
-        """See ``abc.store.Recording``."""
         return next((fact for fact in self.lanes() if fact.path == path), None)
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """See ``abc.store.Recording``."""
         turns = self._log.turns
         return islice(turns, bisect_left(turns, start, key=lambda each: each.number), None)
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
-        """See ``abc.store.Recording``."""
         found: dict[str, bytes] = {}
         number = self._log.paths.get(lane)
         if number is not None and self._holds(lane):
@@ -235,17 +223,14 @@ class MemoryRecording:
         return found
 
     def reads(self) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``."""
         for lane, position in sorted(self._log.reads):
             if self._holds(self._path(lane)):
                 yield from self._log.reads[lane, position]
 
     def printed(self, stream: int) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         return (each.data for each in self._log.records if isinstance(each, OutputPrinted) and each.stream == stream)
 
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
-        """See ``abc.store.Recording``."""
         found = self._log.slots.get((event, phase))
         if found is not None and proven:
             note, proofs = self.checkpoint_note(event, phase), self._log.noted.get(None, {})
@@ -261,11 +246,9 @@ class MemoryRecording:
         return self._hasher.of_body(body).hex() if body else ""
 
     def begin_digest(self) -> Hash:
-        """See ``abc.store.Recording``."""
         return self._hasher.begin()
 
     def checkpoint_note(self, event: int, phase: str) -> str:
-        """See ``abc.store.Recording``."""
         return self._log.growth.get((event, phase), "")
 
     def snapshots(
@@ -277,7 +260,6 @@ class MemoryRecording:
         unlike: tuple[str, str | None] | None = None,
         backwards: bool = False,
     ) -> Iterator[Snapshot]:
-        """See ``abc.store.Recording``."""
         kept: dict[tuple[int, str], Snapshot] = {}
         for (event, phase), bodies in self._log.slots.items():
             if event in self._log.calls:
@@ -302,7 +284,6 @@ class MemoryRecording:
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[SlotVersion]:
-        """See ``abc.store.Recording``."""
         places = (
             each
             for each in self.snapshots(lanes=lanes, before=before, backwards=True)
@@ -316,13 +297,11 @@ class MemoryRecording:
             yield SlotVersion(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
-        """See ``abc.store.Recording``."""
         own = event is not None or not self._run.lane
         found = self._log.noted.get(event, {})
         return {**(found if own else {}), **(self._at_end() if event is None else {})}
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:
-        """See ``abc.store.Recording``."""
         found: dict[tuple[str, str], int] = {}
         for record in self._log.records:
             if isinstance(record, GapNoted):

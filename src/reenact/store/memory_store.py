@@ -72,7 +72,6 @@ class MemoryStore(Views):
         self._marks: dict[str, Mark] = {}
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """See ``abc.store.Store``."""
         check_filters(filters)
         found = [run for run in self._newest() if self._agrees(run, filters)]
         return islice(found, filters.get("limit"))
@@ -120,7 +119,6 @@ class MemoryStore(Views):
         return next(log for log in self._logs.values() if run.id in (each.run.id for each in opened(log)))
 
     def run(self, ref: str) -> Run:
-        """See ``abc.store.Store``."""
         if ref in self._runs:
             return self._now(self._runs[ref])
         wanted = parse_run(ref)
@@ -139,7 +137,6 @@ class MemoryStore(Views):
         return self._now(self._runs[found[0]])
 
     def open(self, run: Run | str) -> MemoryRecording:
-        """See ``abc.store.Store``."""
         found = self.run(run if isinstance(run, str) else run.id)
         if isinstance(run, Run) and run.status is not Status.RECORDING:
             found = run
@@ -149,7 +146,6 @@ class MemoryStore(Views):
         return MemoryRecording(run, log, self.hasher, lambda: self.extra.get(run.id, {}))
 
     def payload(self, digest: Payload | str) -> bytes:
-        """See ``abc.store.Store``."""
         address = address_of(digest)
         for run in self._runs.values():
             found = self._reading(run, self.log_of(run)).find(address.hex())
@@ -160,7 +156,6 @@ class MemoryStore(Views):
         raise unknown(address)
 
     def begin(self, run: Run) -> Log:
-        """See ``abc.store.Store``."""
         if run.id in self._runs:
             raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
         self._runs[run.id] = run
@@ -186,7 +181,6 @@ class MemoryStore(Views):
         self.extra.setdefault(run.id, {}).update(extra)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
-        """See ``abc.store.Store``."""
         found = self.open(run).run
         said = self._amended.setdefault(found.id, {"flag": None, "tags": {}})
         said["flag"] = said["flag"] if flag is None else flag
@@ -194,28 +188,22 @@ class MemoryStore(Views):
         return self.run(found.id)
 
     def mark(self, mark: Mark) -> None:
-        """See ``abc.store.Store``."""
         self._marks[mark.id] = mark
 
     def unmark(self, mark_id: str) -> None:
-        """See ``abc.store.Store``."""
         self._marks.pop(mark_id, None)
 
     def marks(self) -> Sequence[Mark]:
-        """See ``abc.store.Store``."""
         return in_order(self._marks.values())
 
     def conclude(self, run: Run) -> Run:
-        """See ``abc.store.Store``."""
         self._set(run, {})
         return self.run(run.id)
 
     def claimed(self, address: str) -> Claim | None:
-        """See ``abc.store.Store``."""
         return self._claims.get(address)
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
-        """See ``abc.store.Store``."""
         return (self._claims.setdefault(claim.address, claim) if over is None else self._taken(claim, over)) == claim
 
     def _taken(self, claim: Claim, over: Claim) -> Claim | None:
@@ -224,12 +212,10 @@ class MemoryStore(Views):
         return self._claims.get(claim.address)
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
-        """See ``abc.store.Store``."""
         for claim in claims:
             self._claims.setdefault(claim.address, claim)
 
     def exchange(self, left: Run, right: Run) -> Run:
-        """See ``abc.store.Store``."""
         for before, now in ((left.id, right.id), (right.id, left.id)):
             log = self._logs[before]
             for nested in {record.run.id for record in opened(log)} - {before}:
@@ -246,7 +232,6 @@ class MemoryStore(Views):
         return self.run(left.id)
 
     def delete(self, run: Run | str) -> None:
-        """See ``abc.store.Store``."""
         found = self.open(run).run
         if found.lane:
             raise UsageError(
@@ -268,7 +253,6 @@ class MemoryStore(Views):
             self.extra.pop(each, None)
 
     def discard(self, run_id: str) -> bool:
-        """See ``abc.store.Store``."""
         found = [run_id] if run_id in self._logs else []
         for each in found:  # the list grows
             own = {each, *(record.run.id for record in opened(self._logs[each]))}
@@ -330,5 +314,4 @@ class MemoryLog:
             self._written += records
 
     def close(self) -> None:
-        """See ``abc.store.Log``."""
         self._log.live = False

@@ -64,7 +64,6 @@ class SharingRecording:
 
     @property
     def run(self) -> Run:
-        """See ``abc.store.Recording``."""
         return self._own.run
 
     # --- the logs of its rows ----------------------------------------------------------------------------------
@@ -145,7 +144,6 @@ class SharingRecording:
     # --- events ------------------------------------------------------------------------------------------------
 
     def event(self, number: int) -> Event:
-        """See ``abc.store.Recording``."""
 
         def read(sources: list[_Source]) -> Event:
             for source in sources:
@@ -170,7 +168,6 @@ class SharingRecording:
         skip: int = 0,
         backwards: bool = False,
     ) -> Iterator[Event]:
-        """See ``abc.store.Recording``."""
         wanted = tuple(kinds)
         if skip > 0:
             found = self._numbers(lane=lane, kinds=wanted, name=name)
@@ -195,7 +192,6 @@ class SharingRecording:
         return self._steady(LogPart.EVENTS, read)
 
     def count(self) -> int:
-        """See ``abc.store.Recording``."""
         return len(self._numbers()) if self.run.lane else self._own.count()
 
     def totals(self) -> Totals:
@@ -223,7 +219,6 @@ class SharingRecording:
             raise
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         holders = [self._own, *(self._rows(piece.base) for piece in self._pieces())]
         for holder in holders[:-1]:
             try:
@@ -234,17 +229,14 @@ class SharingRecording:
         yield from holders[-1].pieces(payload)
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
-        """See ``abc.store.Recording``."""
         return self._own.holds(payload, data)
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
-        """See ``abc.store.Recording``."""
         return self._holder(event).parts(event)
 
     # --- lanes and order ---------------------------------------------------------------------------------------
 
     def lanes(self) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``."""
 
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[LaneFact]:
             return rows.lanes(after)
@@ -252,7 +244,6 @@ class SharingRecording:
         return self._merged(LogPart.LANES, fetch, _number_of, (-1, None))
 
     def lane(self, path: str) -> LaneFact | None:
-        """See ``abc.store.Recording``."""
 
         def read(sources: list[_Source]) -> LaneFact | None:
             found = ((each.rows.lane(path), each.numbers) for each in reversed(sources))
@@ -261,7 +252,6 @@ class SharingRecording:
         return self._steady(LogPart.LANES, read)
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """See ``abc.store.Recording``."""
         if not any(piece.order for piece in self._pieces()):
             return self._own.deliveries(start)
 
@@ -271,7 +261,6 @@ class SharingRecording:
         return self._merged(LogPart.ORDER, fetch, _number_of, (max(start, 0) - 1, None))
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
-        """See ``abc.store.Recording``."""
         number = self._numbers_of_lanes.get(lane)
         if number is None:
             fact = self.lane(lane)
@@ -290,7 +279,6 @@ class SharingRecording:
         return found or self._steady(LogPart.READS, read)
 
     def reads(self) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``."""
 
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[AmbientRead]:
             return rows.reads((after + 1) >> SHIFT, (after + 1) & LOW)
@@ -300,7 +288,6 @@ class SharingRecording:
     # --- the rest ----------------------------------------------------------------------------------------------
 
     def printed(self, stream: int) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         return iter(self._steady(STREAMS[stream], lambda _: [*self._printed(stream)]))
 
     def _printed(self, stream: int) -> Iterator[bytes]:
@@ -312,19 +299,15 @@ class SharingRecording:
         yield from self._own.printed(stream)
 
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
-        """See ``abc.store.Recording``."""
         return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase, proven=proven))
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording``."""
         return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_digests(event, phase))
 
     def begin_digest(self) -> Hash:
-        """See ``abc.store.Recording``."""
         return self._own.begin_digest()
 
     def checkpoint_note(self, event: int, phase: str) -> str:
-        """See ``abc.store.Recording``."""
         return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_note(event, phase))
 
     def snapshots(
@@ -336,7 +319,6 @@ class SharingRecording:
         unlike: tuple[str, str | None] | None = None,
         backwards: bool = False,
     ) -> Iterator[Snapshot]:
-        """See ``abc.store.Recording``."""
 
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[Snapshot]:
             return rows.snapshots(lanes=lanes, after=after, before=before, unlike=unlike, backwards=backwards)
@@ -346,7 +328,6 @@ class SharingRecording:
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[SlotVersion]:
-        """See ``abc.store.Recording``."""
 
         def fetch(rows: SqliteRecording, _: int, before: int | None) -> Iterator[tuple[Any, ...]]:
             return rows.places(slot, lanes, before, unended)
@@ -355,13 +336,11 @@ class SharingRecording:
         return map(self._own.version, distinct(every))
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
-        """See ``abc.store.Recording``."""
         if event is None:
             return self._own.notes(None)
         return self._steady(LogPart.EVENTS, lambda _: self._holder(event).notes(event))
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:
-        """See ``abc.store.Recording``."""
         return self._own.gaps()
 
 

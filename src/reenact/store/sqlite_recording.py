@@ -104,7 +104,6 @@ class SqliteRecording:
 
     @property
     def run(self) -> Run:
-        """See ``abc.store.Recording``."""
         return self._run
 
     def beside(self, log: int) -> SqliteRecording:
@@ -119,7 +118,6 @@ class SqliteRecording:
 
     @guarded
     def event(self, number: int) -> Event:
-        """See ``abc.store.Recording``."""
         return self._events.event(number)
 
     @guarded_each
@@ -152,7 +150,6 @@ class SqliteRecording:
 
     @guarded
     def count(self) -> int:
-        """See ``abc.store.Recording``."""
         return self._events.count()
 
     @guarded
@@ -169,16 +166,13 @@ class SqliteRecording:
 
     @guarded
     def body(self, payload: Payload | None) -> bytes:
-        """See ``abc.store.Recording``."""
         return self._bodies.body(payload)
 
     @guarded_each
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         return self._bodies.pieces(payload)
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
-        """See ``abc.store.Recording``."""
         return self._bodies.holds(payload, data)
 
     @guarded_each
@@ -195,16 +189,13 @@ class SqliteRecording:
 
     @guarded
     def lane(self, path: str) -> LaneFact | None:
-        """See ``abc.store.Recording``."""
         return self._lanes.lane(path)
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """See ``abc.store.Recording``."""
         return deliveries(self._reading, self._span, start)
 
     @guarded
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
-        """See ``abc.store.Recording``."""
         return self._ambient.at(lane, position)
 
     @guarded_each
@@ -216,26 +207,21 @@ class SqliteRecording:
 
     @guarded_each
     def printed(self, stream: int) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
         return printed(self._reading, self._span, stream)
 
     @guarded
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
-        """See ``abc.store.Recording``."""
         return self._states.slots(event, phase, proven=proven)
 
     @guarded
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording``."""
         return self._states.digests(event, phase)
 
     def begin_digest(self) -> Hash:
-        """See ``abc.store.Recording``."""
         return self._hasher.begin()
 
     @guarded
     def checkpoint_note(self, event: int, phase: str) -> str:
-        """See ``abc.store.Recording``."""
         return self._states.note(event, phase)
 
     @guarded_each
@@ -277,5 +263,4 @@ class SqliteRecording:
 
     @guarded_each
     def gaps(self) -> Iterator[tuple[str, str, int]]:
-        """See ``abc.store.Recording``."""
         return self._evidence.gaps()

@@ -107,7 +107,6 @@ class SqliteStore(Views):
     # --- runs ----------------------------------------------------------------------------------------------------
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """See ``abc.store.Store``."""
         check_filters(filters)
         self._file.read()
         return (kept_in(run, self) for run in self._runs.filtered(filters))
@@ -118,18 +117,15 @@ class SqliteStore(Views):
         return has_narrow(reading.rows), self._file.indexed
 
     def run(self, ref: str) -> Run:
-        """See ``abc.store.Store``."""
         return kept_in(self._runs.run(ref), self)
 
     def open(self, run: Run | str) -> SqliteRecording | SharingRecording:
-        """See ``abc.store.Store``."""
         opened = self._runs.open(run)
         if opened.run is not run:
             kept_in(opened.run, self)
         return opened
 
     def payload(self, digest: Payload | str) -> bytes:
-        """See ``abc.store.Store``."""
         reading, hasher = self._file.read()
         address = address_of(digest)
         found = Contents(hasher, reading.rows).find(address)
@@ -201,16 +197,13 @@ class SqliteStore(Views):
             mark_rows.insert_mark(connection, mark)
 
     def unmark(self, mark_id: str) -> None:
-        """See ``abc.store.Store``."""
         with self._file.write()[0].transaction() as connection:
             mark_rows.delete_mark(connection, mark_id)
 
     def marks(self) -> Sequence[Mark]:
-        """See ``abc.store.Store``."""
         return mark_rows.read_marks(self._file.read()[0].rows)
 
     def conclude(self, run: Run) -> Run:
-        """See ``abc.store.Store``."""
         with self._file.write()[0].transaction() as connection:
             number = row_number(connection, run.id)
             if number is None:
@@ -222,22 +215,18 @@ class SqliteStore(Views):
     # --- the ledger ----------------------------------------------------------------------------------------------
 
     def claimed(self, address: str) -> Claim | None:
-        """See ``abc.store.Store``."""
         row = self._file.read()[0].row("SELECT run, event FROM effect WHERE address = ?", (address,))
         return None if row is None else Claim(address, *row)
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
-        """See ``abc.store.Store``."""
         with self._file.write()[0].transaction(durable=True) as connection:
             return effect_rows.claim(connection, claim, over)
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
-        """See ``abc.store.Store``."""
         with self._file.write()[0].transaction(durable=True) as connection:
             effect_rows.note(connection, claims)
 
     def exchange(self, left: Run, right: Run) -> Run:
-        """See ``abc.store.Store``."""
         with self._file.write()[0].transaction(durable=True) as connection:
             effect_rows.exchange(connection, left, right)
         return self.run(left.id)

@@ -96,7 +96,6 @@ class LiveExchange:
         self._settled = False
 
     def arrived(self, data: bytes) -> None:
-        """See ``Occupant``."""
         self._inbox.append(bytes(data))
         self._waiting += len(data)
         if self._waiting > _AHEAD:
@@ -104,7 +103,6 @@ class LiveExchange:
         self.stirred()
 
     def lost(self, error: BaseException | None) -> None:
-        """See ``Occupant``."""
         if self._protocol.transport is None:  # the client has closed it: the rest will not be read
             self._drop(CLOSED)
             self._own.connection_lost(self._protocol, error)
@@ -113,13 +111,11 @@ class LiveExchange:
         self.stirred()
 
     def stirred(self) -> None:
-        """See ``Occupant``."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     async def until_message(self) -> None:
-        """See ``Occupant``."""
         protocol = self._protocol
         try:
             while not len(protocol) and not protocol.is_eof():
@@ -132,7 +128,6 @@ class LiveExchange:
             await self.failed(error)
 
     async def failed(self, error: Exception) -> None:
-        """See ``Occupant``."""
         if self._settled or self._recorder.began:
             return
         self._settled = True
@@ -141,7 +136,6 @@ class LiveExchange:
             await self._crossing.settle(outcome)
 
     async def more(self, stream: Any) -> None:
-        """See ``Occupant``."""
         try:
             await self._go_on(stream)
         except BaseException:
@@ -210,7 +204,6 @@ class LiveExchange:
                 self._own.data_received(self._protocol, item)
 
     def released(self) -> AbstractContextManager[None]:
-        """See ``Occupant``."""
         self._drop(CLOSED)
         if any(isinstance(item, bytes) for item in self._inbox):
             self._protocol.force_close()  # data is unread: this connection cannot be used again
@@ -244,7 +237,6 @@ class FrozenExchange:
         """Nothing arrives on a recorded connection."""
 
     def lost(self, error: BaseException | None) -> None:
-        """See ``Occupant``."""
         with self.beneath():
             self._own.connection_lost(self._protocol, error)
 
@@ -255,7 +247,6 @@ class FrozenExchange:
         """Nothing is sent on a recorded connection."""
 
     async def until_message(self) -> None:
-        """See ``Occupant``."""
         if self._error is not None:
             raise self._error
         protocol = self._protocol
@@ -276,7 +267,6 @@ class FrozenExchange:
             await self._go_on(None)
 
     async def more(self, stream: Any) -> None:
-        """See ``Occupant``."""
         await self._go_on(stream)
         error = stream.exception()
         if error is not None:
@@ -304,7 +294,6 @@ class FrozenExchange:
         return inside(Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True))
 
     def released(self) -> AbstractContextManager[None]:
-        """See ``Occupant``."""
         self._player.dropped()
         return self.beneath()
 

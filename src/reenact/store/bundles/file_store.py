@@ -66,7 +66,6 @@ class BundleStore(Views):
         self._read.adopt([(packed.run, packed.records) for packed in reversed(bundle.runs)])
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """See ``abc.store.Store``."""
         return self._read.runs(**filters)
 
     def run(self, ref: str) -> Run:
@@ -76,11 +75,9 @@ class BundleStore(Views):
         return self._read.run(ref)
 
     def open(self, run: Run | str) -> Recording:
-        """See ``abc.store.Store``."""
         return self._read.open(self.run(run) if isinstance(run, str) else run)
 
     def payload(self, digest: Payload | str) -> bytes:
-        """See ``abc.store.Store``."""
         return self._read.payload(digest)
 
     def marks(self) -> Sequence[Mark]:
