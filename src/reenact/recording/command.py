@@ -100,7 +100,7 @@ def run_command(
         "argv": list(argv),
     }
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
-        git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(run_id, facts)))
+        git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(facts)))
         Thread(target=meanwhile, name="reenact-meanwhile", daemon=True).start()
         status = run_program(command, boot.environment, close_fds=False, forwarding=forwarding)
         evidence = git.facts()
@@ -127,7 +127,7 @@ def _left_out(store: Store, run: Run, policy: Policy) -> str:
         return ""
 
 
-def _clean(run_id: str, facts: dict[str, Json]) -> str:
+def _clean(facts: dict[str, Json]) -> str:
     """The answers of git as a text that may be stored in a file, from which the child passes them through its own
     gate."""
     (record,) = make_redactor().clean(EvidenceNoted(None, REVISION, facts))

@@ -92,7 +92,7 @@ def rewritten(
             changes.update(prompted(dialect, addressed, request, prompt))
         except NoPlace as error:
             raise NotRewritten(str(error)) from None
-    return url, _with_members(body, request, changes) if changes else body
+    return url, _with_members(body, changes) if changes else body
 
 
 def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None:
@@ -105,7 +105,7 @@ def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None
         raise NotRewritten(f"{model} does not speak {spoken}: a model of another protocol cannot answer this request")
 
 
-def _with_members(body: bytes, request: Mapping[str, Json], changes: Mapping[str, Json]) -> bytes:
+def _with_members(body: bytes, changes: Mapping[str, Json]) -> bytes:
     """The document with some members written again, the others byte for byte as they stood."""
     text = body.decode("utf-8", "surrogatepass")
     out: list[str] = []
