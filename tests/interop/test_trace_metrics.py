@@ -165,7 +165,7 @@ def test_a_receiver_that_is_down_or_hangs_costs_a_second(desk: Tried, server: Se
     )
     began = time.perf_counter()
     done = desk.run("python", "idle.py", receiver.server.url)
-    assert time.perf_counter() - began < 8
+    assert time.perf_counter() - began < 10, "ten times the second that it may take"
     assert b"metrics were lost: they were not taken in time" in done.err, done.err.decode()
 
 
