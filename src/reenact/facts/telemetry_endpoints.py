@@ -1,5 +1,5 @@
-"""The list of endpoints that only take telemetry: a row each, as data. Endpoints that give data to a program are never
-in it: prompts, flags, price lists, version checks, and answers that name an upload.
+"""The list of endpoints that only take telemetry: one row for each, as data. Endpoints that give data to a program are
+never in it: prompts, flags, price lists, version checks, and answers that name an upload.
 """
 
 from __future__ import annotations

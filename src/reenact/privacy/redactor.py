@@ -380,8 +380,8 @@ class CredentialRedactor:
         return known[1]
 
     def surroundings(self, environment: Mapping[str, Json]) -> dict[str, Json]:
-        """The facts of the process, cleaned. At the end of the run they are the same objects as at its begin, so each
-        is cleaned once (1 ms).
+        """The facts of the process, cleaned. At the end of the run they are the same objects as at its beginning, so
+        each is cleaned once (1 ms).
 
         Raises:
             SearchExhausted: A fact is built so that a search takes too long.

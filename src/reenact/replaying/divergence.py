@@ -303,7 +303,7 @@ def given(turns: Sequence[str]) -> list[str]:
 
 
 def _sides(recorded: Json, now: Json) -> str:
-    """Both sides on a line each, cut so that the place where they begin to differ is seen, however far in it lies."""
+    """Both sides, each on its own line, cut so that the place where they begin to differ is seen, wherever it lies."""
     was, is_now = _line(recorded), _line(now)
     start = 0
     if max(len(was), len(is_now)) > _SHOWN:

@@ -253,7 +253,7 @@ def _filled(
 
 
 def _slots(reading: ReadConnection, events: list[int]) -> dict[tuple[int, str], list[Any]]:
-    """The slots, with a row each, of the states at some events."""
+    """The slots of the states at some events, where each slot has a row."""
     found = reading.rows(
         "SELECT event, phase, name, digest, remark FROM slot "
         f"WHERE event IN ({', '.join('?' * len(events))}) AND n >= 0 ORDER BY event, phase, n",

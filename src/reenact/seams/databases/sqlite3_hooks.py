@@ -6,7 +6,7 @@ factory is applied to them in every session. A replayed connection is a real con
 so that other uses of its objects still work. When a statement has to go live, the database itself is opened
 (``reopening``).
 
-A database in memory is the program's own, and left alone, but for the files that it attaches
+A database in memory is the program's own, and left alone, except for the files that it attaches
 (``contacts.watch_attached``). The standard library's own uses are left alone too. So is a connection that is made by
 its class and not by ``connect``, but the audit hook names it.
 """

@@ -34,7 +34,8 @@ class CellResult:
         message: Why it did not pass, in words; empty where it did.
         judged: Its expectations.
         output: The final answer of the agent.
-        changed: Tool calls that are not the recorded ones, a text each; ``first`` is the first difference of any kind.
+        changed: Tool calls that are not the recorded ones, each as a text; ``first`` is the first difference of any
+            kind.
         tokens: In and out; None where they were not counted. ``cost`` in US dollars, None where it is unknown.
         duration_us: The duration of the agent's run.
         live: The number of calls that were performed; ``used``: the number of answers of each source but the recording.

@@ -16,7 +16,7 @@ _GIT_SECONDS: Final = 60
 
 
 def project_digest(root: Path) -> str:
-    """Digest of the project's Python sources: all below its root, but for hidden folders and virtual environments.
+    """Digest of the project's Python sources: all below its root, except for hidden folders and virtual environments.
 
     Cost: reads each of them once.
     """

@@ -50,7 +50,7 @@ class Outcome:
         boundaries: The number of calls that the agent's own code has made.
         renamed: The number of strands whose function has another name now.
         used: The number of answers from each source but the recording: ``overlay``, ``scripted``, ``live``.
-        differences: The differences from a run that must be the same, a text each.
+        differences: The differences from a run that must be the same, one text for each.
         enforcement: The means that kept the process from the world.
         duration_us: Its duration.
         stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.

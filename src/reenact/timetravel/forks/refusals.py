@@ -20,7 +20,7 @@ from reenact.timetravel.forks.plan import Plan
 
 
 def recorded_calls(recording: Recording, call: Call, place: Event | None = None, most: int = 8) -> str:
-    """The recorded calls of one name, a line each, for a call with another request; empty where there are none.
+    """The recorded calls of one name, one on each line, for a call with another request; empty where there are none.
 
     Args:
         recording: The recording.

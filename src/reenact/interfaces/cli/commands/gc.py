@@ -54,9 +54,9 @@ _LISTED = 40
 def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
     """Remove runs that have expired, and give their space back to the file system.
 
-    Runs that ended well are kept 7 days, failed ones, and those that cannot be replayed, 30, flagged ones 90, those of
-    tests 1; the setting keep changes this by class and by agent. Runs with the label keep=always stay for good, and so
-    do runs from which a golden was made. A run that another one needs stays as long as that one.
+    Runs that ended well are kept 7 days, failed runs and runs that cannot be replayed 30 days, flagged runs 90 days,
+    runs of tests 1 day; the setting keep changes this by class and by agent. Runs with the label keep=always stay for
+    good, and so do runs from which a golden was made. A run that another one needs stays as long as that one.
 
     Programs may record and read meanwhile. If gc is killed, the next gc continues.
     """

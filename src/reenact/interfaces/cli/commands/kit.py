@@ -62,8 +62,8 @@ def command(ctx: click.Context, /, ref: str | None, budget: bool, where: str | N
 
     Each item is captured, pinned (fixed by a name or value that is in the recording), partial or missing, with the
     evidence and how to capture it, cheapest first; of an imported trace it is exact, semantic or absent. The verdict is
-    one of: replays as code, replays as events, cold case. With --json the first line is the kit, then one line an item,
-    then one a line of the budget.
+    one of: replays as code, replays as events, cold case. With --json the first line is the kit; a line for each item
+    follows, then a line for each source of the budget.
 
     With options that choose runs (--agent, --since, --where …) it is an audit of those runs: how many can be replayed,
     which item would make most of the others replayable, and how that share moved with the last change of the code.

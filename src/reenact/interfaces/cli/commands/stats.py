@@ -52,7 +52,8 @@ _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BY
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **wanted: Any) -> None:
     """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route, or between the
-    marks that reenact mark has set; then it also says whether the share of failed runs has moved with the last one.
+    marks that reenact mark has set. --by mark also says whether the share of failed runs has changed since the last
+    mark.
 
     Each call is counted once: a run inside another one counts its own calls, and a fork only its live calls. Bytes are
     those of the store's file, about. Prices need the extra reenact[cost]; calls without a price are counted and named,
