@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from reenact.seams import lanes
@@ -17,6 +18,7 @@ from reenact.seams.contacts import place_of
 from reenact.seams.fd_dup import socket_at
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
+from reenact.seams.switchboard import guarded
 
 ACCEPTED: Final = "accepted connection"
 """The name of the gap."""
@@ -37,7 +39,7 @@ def install(name: Callable[[Any, str, str, str], object], is_named: Callable[[An
             accepted: tuple[socket.socket, Any] = original(self)
             lane = listening()
             if lane is not None and lane.session.reaches_world:
-                _look(lane, accepted, name, is_named)
+                guarded(lane, partial(_look, lane, accepted, name, is_named))
             return accepted
 
         return accept
@@ -51,18 +53,13 @@ def _look(
     name: Callable[[Any, str, str, str], object],
     is_named: Callable[[Any, str, str], bool],
 ) -> None:
-    connection, peer = accepted
-    try:
-        place = place_of()
-        if is_named(lane.session, ACCEPTED, place):  # looking at every descriptor would slow down a busy server
-            return
-        with lanes.inside(None):
-            ours = _made_here(connection, peer)
-        if not ours:
-            name(lane.session, ACCEPTED, place, "from the outside")
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
+    place = place_of()
+    if is_named(lane.session, ACCEPTED, place):  # looking at every descriptor would slow down a busy server
+        return
+    with lanes.inside(None):
+        ours = _made_here(*accepted)
+    if not ours:
+        name(lane.session, ACCEPTED, place, "from the outside")
 
 
 def _made_here(connection: socket.socket, peer: Any) -> bool:

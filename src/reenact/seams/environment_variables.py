@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any, Final
 
 from reenact.facts import texts
@@ -23,6 +24,7 @@ from reenact.seams.ambient import answer
 from reenact.seams.callers import module_of, whose
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
+from reenact.seams.switchboard import guarded
 
 __all__ = ["NOTE", "install", "remove"]
 
@@ -76,12 +78,7 @@ def _getitem(self: Any, key: Any) -> Any:
     lane = listening()
     if lane is None or not isinstance(key, (str, bytes)):
         return _get(self, key)
-    try:
-        name = _asked(sys._getframe(1), key)
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
-        name = None
+    name = guarded(lane, partial(_asked, sys._getframe(1), key))
     return _get(self, key) if name is None else _seen(lane, self, key, name)
 
 

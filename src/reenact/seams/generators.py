@@ -27,6 +27,7 @@ from reenact.seams import lanes
 from reenact.seams.colours import CLOSED, ItemTurn, OwnWork, RejoinTurn, Steps, Work, rejoining
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
+from reenact.seams.switchboard import guarded
 from reenact.seams.turns import NOW, closed, closed_again, rejoin
 
 HEAD = {"generator": True}
@@ -60,7 +61,7 @@ class ItemRecorder:
     """
 
     def __init__(self, lane: Lane, crossing: Any, call: SeamCall) -> None:
-        self._session = lane.session
+        self._lane = lane
         self._crossing = crossing
         self._call = call
         self.whole = crossing.mode == "rerun" or call.observed
@@ -70,12 +71,8 @@ class ItemRecorder:
         self.scope = GeneratorScope(crossing)
 
     def _guarded(self, note: Callable[[], Any]) -> Any:
-        try:
-            return note()
-        except Exception as fault:
-            if self._session.fault(fault):
-                raise
-            return NOW
+        turn = guarded(self._lane, note)
+        return NOW if turn is None else turn
 
     def ready(self) -> Turn[None]:
         """The turn before the body begins."""

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from reenact.facts import texts
@@ -22,6 +23,7 @@ from reenact.seams.ambient import answer
 from reenact.seams.callers import module_of, whose
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
+from reenact.seams.switchboard import guarded
 
 __all__ = ["install", "remove"]
 
@@ -123,7 +125,7 @@ class _Folders:
     def listdir(self, path: Any = None) -> list[Any]:
         """``os.listdir``."""
         lane = listening()
-        source = None if lane is None else _source(lane, path, "names", sys._getframe(1))
+        source = None if lane is None else guarded(lane, partial(_source, lane, path, "names", sys._getframe(1)))
         if lane is None or source is None:
             return _listdir(path)
         names, fault = _attempt(lambda: _listdir(path))
@@ -135,7 +137,7 @@ class _Folders:
     def scandir(self, path: Any = None) -> Any:
         """``os.scandir``."""
         lane = listening()
-        source = None if lane is None else _source(lane, path, "entries", sys._getframe(1))
+        source = None if lane is None else guarded(lane, partial(_source, lane, path, "entries", sys._getframe(1)))
         if lane is None or source is None:
             return _scandir(path)
         entries, fault = _attempt(lambda: list(_scandir(path)))
@@ -170,19 +172,14 @@ def _sort(entry: Any) -> str:
 
 
 def _source(lane: Lane, path: Any, what: str, frame: Any) -> str | None:
-    """The ambient source of a listing; None where it is none of the agent's, or a fault of ours."""
-    try:
-        text = "." if path is None else project_paths.text_of(path)
-        if text is None:
-            return None
-        place = project_paths.absolute(text)
-        if project_paths.installed(place) or not _is_read(frame):
-            return None
-        return f"listing/{what} {project_paths.below(place, project_paths.root_of(lane.session.run)) or place}"
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
+    """The ambient source of a listing; None where it is none of the agent's."""
+    text = "." if path is None else project_paths.text_of(path)
+    if text is None:
         return None
+    place = project_paths.absolute(text)
+    if project_paths.installed(place) or not _is_read(frame):
+        return None
+    return f"listing/{what} {project_paths.below(place, project_paths.root_of(lane.session.run)) or place}"
 
 
 def _is_read(frame: Any) -> bool:

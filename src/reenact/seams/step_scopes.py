@@ -26,7 +26,7 @@ from reenact.seams.colours import CLOSED, Steps, generating, generating_async
 from reenact.seams.functions import MEDIA, Seam, is_state
 from reenact.seams.generators import through
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, guarded
 from reenact.seams.turns import NOW
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,13 +46,8 @@ def note(key: str, value: Any) -> None:
         value: Any value; one that is not JSON is kept as readable text.
     """
     lane = listening()
-    if lane is None:
-        return
-    try:
-        lane.session.note(lane, key, jsonable(encode(value).body))
-    except Exception as error:
-        if lane.session.fault(error):
-            raise
+    if lane is not None:
+        guarded(lane, lambda: lane.session.note(lane, key, jsonable(encode(value).body)))
 
 
 def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScope:

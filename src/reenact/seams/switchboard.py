@@ -148,11 +148,8 @@ def _handed(lane: Lane, crossing: Live | Rerun, sealed: Callable[[], Value | Fai
 
     A coroutine that has not waited for anything has let no other task run, and must not do so now: it hands over at
     once."""
-    try:
-        outcome = sealed()
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
+    outcome = guarded(lane, sealed)
+    if outcome is None:
         return NOW
     if crossing.mode == "live" and not work.rested:
         crossing.at_hand(outcome)

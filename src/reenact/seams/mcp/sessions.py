@@ -24,7 +24,7 @@ from reenact.seams.mcp.going_live import GoingLive, SessionClosed
 from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox, InboxMessage, Progress, StartingTask, item_revealed, item_sealed
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import across, answered, begin, telling
+from reenact.seams.switchboard import across, answered, begin, guarded, telling
 from reenact.seams.turns import rejoin
 
 _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
@@ -76,11 +76,7 @@ def _naming(original: Any) -> Any:
 
 
 def _gap(lane: Lane, what: str, place: str) -> None:
-    try:
-        lane.session.gap(what, place)
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
+    guarded(lane, lambda: lane.session.gap(what, place))
 
 
 class Context:

@@ -13,7 +13,7 @@ from reenact.facts.served_requests import LIFESPAN, REQUEST_RULE, request_call
 from reenact.seams import lanes
 from reenact.seams.servers.hosting import Application, Host, Receive, RequestRun, Scope, Send, host
 from reenact.seams.servers.served_exchange import Exchange
-from reenact.seams.switchboard import across
+from reenact.seams.switchboard import across, guarded
 
 
 class AsgiWrapper:
@@ -70,12 +70,7 @@ class AsgiWrapper:
 
 def _exchange(request: RequestRun, scope: Scope, receive: Receive, send: Send) -> Exchange | None:
     """The exchange; None where it cannot be recorded: then the application answers unrecorded."""
-    try:
-        return Exchange(request.lane, request_call(scope), receive, send)
-    except Exception as error:
-        if request.lane.session.fault(error):
-            raise
-        return None
+    return guarded(request.lane, lambda: Exchange(request.lane, request_call(scope), receive, send))
 
 
 def _told(receive: Receive) -> Receive:

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.servers.hosting import Application, Receive, Scope, Send
 from reenact.seams.strands import loops, uvloop_hooks
 from reenact.seams.suspension import Suspension
-from reenact.seams.switchboard import across, begin
+from reenact.seams.switchboard import across, begin, guarded
 from reenact.seams.turns import rejoin, rejoin_cancelled
 
 _GONE_TYPE = "http.disconnect"
@@ -187,11 +187,7 @@ class Exchange:
     async def send(self, message: Mapping[str, Any]) -> None:
         """ASGI's ``send``. If the world made the application wait, it takes a turn before it goes on."""
         session = self._lane.session
-        try:
-            self.answer.saw(message)
-        except Exception as fault:
-            if session.fault(fault):
-                raise
+        guarded(self._lane, lambda: self.answer.saw(message))
         try:
             with lanes.inside(None):
                 sending = Suspension(self._send(message))

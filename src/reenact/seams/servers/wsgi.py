@@ -18,7 +18,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.servers.hosting import RequestRun, host
 from reenact.seams.servers.wsgi_input import Body
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, guarded
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Any]
 
@@ -115,11 +115,8 @@ class WsgiWrapper:
         if request is None:
             return self.application(environ, start_response)
         request.enter()
-        try:
-            exchange = WsgiExchange(request.lane, request_call(scope), environ)
-        except Exception as error:
-            if request.lane.session.fault(error):
-                raise
+        exchange = guarded(request.lane, lambda: WsgiExchange(request.lane, request_call(scope), environ))
+        if exchange is None:
             request.leave(None, None)
             return self.application(environ, start_response)
         response = WsgiResponse(exchange, request)
@@ -183,11 +180,7 @@ class WsgiExchange:
                 raise
 
     def _saw(self, message: Mapping[str, Any]) -> None:
-        try:
-            self.answer.saw(message)
-        except Exception as fault:
-            if self.lane.session.fault(fault):
-                raise
+        guarded(self.lane, lambda: self.answer.saw(message))
 
 
 class WsgiResponse:

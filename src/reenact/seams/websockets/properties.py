@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import cross
+from reenact.seams.switchboard import cross, guarded
 from reenact.seams.websockets.websocket_messages import ConnectionOutcomes, WebSocketLine, about
 
 
@@ -56,11 +57,7 @@ def name_as_gap(connection: Any) -> None:
         def init(self: Any, *args: Any, **options: Any) -> None:
             lane = listening()
             if lane is not None:
-                try:
-                    lane.session.gap("websocket", "a connection of websockets")
-                except Exception as fault:
-                    if lane.session.fault(fault):
-                        raise
+                guarded(lane, partial(lane.session.gap, "websocket", "a connection of websockets"))
             original(self, *args, **options)
 
         return init

@@ -21,6 +21,7 @@ from reenact.seams.http import http_errors
 from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane
 from reenact.seams.late_resource import LateResource
+from reenact.seams.switchboard import guarded
 
 T = TypeVar("T")
 
@@ -113,11 +114,7 @@ def in_parts(lane: Lane, line: WebSocketLine) -> None:
                 missing="websocket fragments",
             )
         )
-    try:
-        lane.session.gap("websocket fragments", line.name)
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
+    guarded(lane, lambda: lane.session.gap("websocket fragments", line.name))
 
 
 # --- the state of a connection ----------------------------------------------------------------------------------------
