@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import concurrent.futures
 import queue
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .driver import World, record_and_replay
+import pytest
+
+from .driver import World, record, record_and_replay, replay
 
 
 def run(*bodies: Any) -> None:
@@ -263,3 +266,18 @@ def test_joins_with_a_time_out() -> None:
             thread.join()
 
     record_and_replay(program, rounds=5)
+
+
+def test_an_interpreter_without_its_lock_is_named_and_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(world: World) -> object:
+        return world.ask("anything")
+
+    locked = record(program)
+    assert not locked.run.degraded
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    recorded = record(program)
+    assert recorded.output >= 1000
+    assert any("the order of threads is not followed" in fault for fault in recorded.run.degraded)
+    replayed = replay(locked, program)
+    assert (replayed.replay.verdict, replayed.performed) == ("different", 0)
+    assert any("the order of threads" in difference.text for difference in replayed.replay.report.differences)

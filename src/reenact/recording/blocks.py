@@ -29,6 +29,7 @@ from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.async_backends import cancelled
 from reenact.seams.declared_files import file_digests
 from reenact.seams.entry_arguments import undeclared_of
+from reenact.seams.unfollowed_actions import require_lock
 from reenact.store import borrow_store, give_back
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -205,6 +206,7 @@ class RootBlock(Block):
         context = session.begin()
         self._begun.callback(lanes.session_ended)
         self._begun.enter_context(stdout.watched())
+        require_lock(session.root)
         self._listening = True
         return context
 

@@ -1,6 +1,9 @@
-"""Actions of other libraries that no seam follows: a recording goes on without them, and a replay refuses them."""
+"""Actions that no seam follows, of other libraries or of an interpreter without its lock: a recording goes on without
+them, and a replay refuses them."""
 
 from __future__ import annotations
+
+import sys
 
 from reenact.errors import UnreplayableRun
 from reenact.seams.lanes import Lane
@@ -22,3 +25,20 @@ def refuse(lane: Lane | None, what: str, cause: str) -> None:
     refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
     if lane.session.fault(refusal):
         raise refusal
+
+
+def require_lock(lane: Lane | None) -> None:
+    """Report an interpreter that runs threads at the same time: a recording there is degraded, and a replay stops.
+
+    Args:
+        lane: The root of the run.
+    """
+    locked = getattr(sys, "_is_gil_enabled", None)
+    if lane is None or locked is None or locked():
+        return
+    cause = "this interpreter runs without its global lock, under which the strands of a run are counted"
+    lane.session.fault(
+        UnreplayableRun(
+            "the order of threads is not followed", cause=cause, next_command="reenact show @", missing="global lock"
+        )
+    )

@@ -35,6 +35,7 @@ from reenact.seams import (
     websockets,
 )
 from reenact.seams.http.http_exchange import stateless_tests
+from reenact.seams.unfollowed_actions import require_lock
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import stateless_model_request
@@ -115,6 +116,7 @@ def host(listening: AbstractContextManager[None], run: Run) -> Iterator[None]:
     """The session of a run listens to the block; ``listening`` is the block of ``session.begin``."""
     with listening:
         begin(run)
+        require_lock(lanes.current())
         try:
             yield
         finally:
