@@ -46,7 +46,7 @@ WARM: Final = "warm"
 """The mode of an interpreter that boots and waits. Each of its children continues in a mode of its own."""
 
 LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
-"""Programs written in Python that only start another: they pass the boot on."""
+"""Programs written in Python that only start another program: they pass the boot on."""
 
 
 def activate(place: str, onpath: str) -> None:

@@ -1,4 +1,5 @@
-"""Moves our descriptors to numbers that programs do not reach, so that the program's own have their usual numbers."""
+"""Moves our descriptors to numbers that programs do not reach, so that the program's own descriptors have their usual
+numbers."""
 
 from __future__ import annotations
 

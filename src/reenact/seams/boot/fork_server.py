@@ -90,7 +90,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     Returns:
         The private directory of the boot that the child is to go on with.
 
-    Cost: the import of what replays, once; a fork for each program.
+    Cost: the import of the replaying modules, once; a fork for each program.
     """
     control = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()

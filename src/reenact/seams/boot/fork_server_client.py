@@ -3,7 +3,7 @@ booted.
 
 Programs share an interpreter when nothing that it reads while it starts could differ: the same command up to the
 program's own arguments, the same working directory and the same environment (so the same hash seed). Where there is
-no ``fork``, or the command is none of Python's, a program is started by itself.
+no ``fork``, or the command does not start Python, a program is started by itself.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Twin:
 
     Attributes:
         of: The interpreter.
-        pid: The twin's process. Its number is not reused until the interpreter is asked for its status.
+        pid: The twin's process. The number is not reused until the interpreter is asked for the twin's status.
         channel: The socket to it.
         lost: Whether it has ended with a program in it.
     """
@@ -124,7 +124,7 @@ class _Twin:
     ) -> int | None:
         """Run one program.
 
-        Returns its exit status, or the twin's if the twin died meanwhile; None if it had died before."""
+        Returns the program's exit status; the twin's, if that died meanwhile; None if the twin had died before."""
         asked = {"arguments": list(arguments), "environment": dict(environment), "place": environment[VARIABLE]}
         try:
             send(self.channel, asked, streams)

@@ -101,7 +101,7 @@ class Boot:
 
     @property
     def failure(self) -> str:
-        """The child's words on why the session could not begin; empty if it began, or the child did not come so far."""
+        """The child's words on why the session could not begin; empty if it began, or the child never reached that."""
         return self._read("failed") or ""
 
     @property

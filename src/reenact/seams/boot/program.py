@@ -49,7 +49,7 @@ def take_over(otherwise: Callable[[], object]) -> None:
     """Run the program of this process from here on, if it is one that we can run.
 
     Args:
-        otherwise: Called at the very end where the interpreter runs it, or ends it, after all handlers.
+        otherwise: Called at the very end, after all handlers, where the interpreter itself runs or ends the program.
     """
     atexit.register(otherwise)
     if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):

@@ -17,8 +17,8 @@ _OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
 class SignalForwarder:
     """Passes signals on while the program runs. Signals that our caller handles are left to the caller.
 
-    A signal between the program's end and ours does nothing: ``timeout`` signals its whole group, so we get the signal
-    beside the program, and again after it.
+    A signal between the program's end and ours does nothing: ``timeout`` signals its whole group, so a signal that has
+    ended the program may still reach us.
 
     A signal that this process was started to ignore (by ``nohup``, or in the background of a script) is ignored by the
     program too, which inherits that. But the program may still set a handler for it. So the signal is passed on as soon

@@ -1,8 +1,8 @@
 """Reopening: the database behind a recorded connection, opened at its first live use.
 
 Until then nothing was opened, so the real connection lacks all earlier statements. Settings of the connection are made
-again. If there was more (an uncommitted write, a temporary table, an attached database), the connection would read
-other data than in the recording, and the session stops.
+again. If the connection had anything beside settings (an uncommitted write, a temporary table, an attached database),
+it would now read other data than in the recording, and the session stops.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class ReopenedConnection:
         return self.live
 
     def _missing(self, live: Any, sql: str) -> str:
-        """A table that a statement needs and the real database lacks, because its making was answered, not executed."""
+        """A table that a statement needs and the real database lacks: the creation was answered, not executed."""
         named = {word.lower() for word in re.findall(r"\w+", sql)}
         for table in _made.get(self._path, ()):
             if named.issuperset(re.findall(r"\w+", table)):

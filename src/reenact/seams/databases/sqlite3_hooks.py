@@ -7,8 +7,8 @@ so that other uses of its objects still work. When a statement has to go live, t
 (``reopening``).
 
 A database in memory is the program's own, and left alone, except for the files that it attaches
-(``contacts.watch_attached``). The standard library's own uses are left alone too. So is a connection that is made by
-its class and not by ``connect``, but the audit hook names it.
+(``contacts.watch_attached``). The standard library's own uses are left alone too. A connection that is made by its
+class and not by ``connect`` is left alone too, but the audit hook names it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
 _ASKED = "_reenact_asked"
-"""The agent's own request, if another one is sent; without a body if the body is the same."""
+"""The agent's own request, if another is sent in its place; without the body if both have the same body."""
 
 
 def patch(module: ModuleType) -> None:

@@ -317,7 +317,7 @@ class PlayedTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Close the connection. The protocol hears of it a moment later, as with a real one."""
+        """Close the connection. The protocol hears of the close a moment later, as with a real connection."""
         if not self._closing:
             self._closing = True
             self._protocol._loop.call_soon(self._protocol.connection_lost, None)

@@ -36,7 +36,7 @@ def describe(error: BaseException, roles: Roles | None = None) -> ErrorFact:
 
     Args:
         error: The exception.
-        roles: Objects of the running client by name. Where the exception refers to one of them, the name is stored.
+        roles: Objects of the running client by name. Where the exception refers to one, its name is stored.
     """
     return _describe(error, roles or {}, 0)
 

@@ -120,7 +120,7 @@ def broken(lane: Lane, error: BaseException, roles: http_errors.Roles | None = N
 
 
 def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = None) -> Steps[Live]:
-    """Let a request wait that was cancelled before its answer began. If nothing cancels it now, it may be made.
+    """Wait at a request that was cancelled before its recorded answer began. If nothing cancels it now, it may be made.
 
     Args:
         lane: The calling lane.

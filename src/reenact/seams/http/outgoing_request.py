@@ -3,8 +3,7 @@ signed for what is sent.
 
 Clients that sign with botocore (its own, those of aiobotocore, Anthropic's for Bedrock) have signed before the seam,
 where the request becomes a call. So each signature is remembered with its inputs. The seam signs the request that it
-sends in the other's place, with botocore's own signer and the real clock, since a provider refuses a signature of a
-recorded moment.
+sends instead, with botocore's own signer and the real clock, since a provider refuses a signature of a recorded moment.
 """
 
 from __future__ import annotations
@@ -170,7 +169,7 @@ class OutgoingRequest:
 
 
 def going_out(crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
-    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None: as it is.
+    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None if that is sent.
 
     Args:
         crossing: The exchange.

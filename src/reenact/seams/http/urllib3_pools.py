@@ -103,7 +103,7 @@ def describe(pool: Any, method: str, url: str, headers: Any, body: bytes) -> Cal
 
 
 def _whole(pool: Any, url: str) -> str:
-    """The URL of a resource that a pool is asked for by its path, or whole behind a proxy."""
+    """The URL of a resource that a pool is asked for by its path, or behind a proxy by the whole URL."""
     if "://" in url:
         return url
     port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
@@ -111,7 +111,7 @@ def _whole(pool: Any, url: str) -> str:
 
 
 def _form(given: str, whole: str) -> str:
-    """A URL in the form of another one: whole, or from its path on. Inside a tunnel it is only the path."""
+    """The URL ``whole`` in the form of ``given``: whole, or from its path on. Inside a tunnel it is only the path."""
     parts = urlsplit(whole)
     if "://" in given and parts.scheme == "http":
         return whole
@@ -119,7 +119,7 @@ def _form(given: str, whole: str) -> str:
 
 
 def _elsewhere(pool: Any, url: str) -> tuple[Any, Any]:
-    """A pool like another one for the host of a URL, and a connection of it; by way of the same proxy, if there is one.
+    """A pool like this one for the host of a URL, through the same proxy if there is one, and one of its connections.
 
     The response holds both, and gives the connection back to that pool."""
     module = sys.modules["urllib3.connectionpool"]

@@ -3,7 +3,8 @@
 The session answers, and nothing below it: while recording, the child process, the HTTP exchanges or the server in
 memory run unrecorded; in a replay they run only from the first live request on (``going_live``). A request is one call
 (kind ``mcp``; the call of a tool has the tool's name). Each message that the server begins is a call too, and the
-agent's answer to it is compared. The agent's own ``ClientSession``, its parsing and its callbacks run in both.
+agent's answer to it is compared. The agent's own ``ClientSession``, its parsing and its callbacks run both while
+recording and in a replay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Messages that do not parse: the exception that pydantic raises for them, as a value and back.
 
-The agent's ``message_handler`` gets it. Its class has no constructor, so it is made from the errors it lists.
+The agent's ``message_handler`` gets it. The class has no constructor, so the exception is made from the errors that it
+lists.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _write(error: Any) -> dict[str, Any]:
 
 
 def _read(cls: type[Any], data: dict[str, Any]) -> Any:
-    """The exception, made again. It does not say in which mode its input was validated, but its text shows the mode."""
+    """The exception, made again. Its text shows the mode in which the input was validated."""
     made = [_made(cls, data, mode) for mode in _MODES]
     return next((each for each in made if str(each) == data["text"]), made[0])
 

@@ -22,7 +22,7 @@ else:
 
 
 def install() -> None:
-    """Hook the functions that start processes, once a process of ours; further modules at their import."""
+    """Hook the functions that start processes, once in each process of ours; hook further modules at their import."""
     system.install()
     channels.install()
     descriptors.install()

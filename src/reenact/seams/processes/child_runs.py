@@ -33,7 +33,7 @@ def appoint(maker: Maker | None) -> None:
 
 
 def environment_for(lane: Lane, argv: Any, environment: Mapping[Any, Any] | None) -> Mapping[str, str] | None:
-    """The environment for a command that is a Python program of this installation; None where it keeps its own.
+    """The environment for a command that is a Python program of this installation; None: unchanged.
 
     Args:
         lane: The calling lane, which notes a child that cannot be recorded.

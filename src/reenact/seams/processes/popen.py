@@ -285,7 +285,7 @@ def _ending(original: Any) -> Any:
 
 
 def _where_it_runs(popen: Any, process: AgentProcess | None, perform: Callable[[Any], Any]) -> Any:
-    """Perform a call on the process that runs: it may have another id than the recorded one."""
+    """Perform a call on the process that runs, whose id may differ from the recorded id."""
     if process is None or process.real is None or popen.returncode is not None:
         return perform(popen)
     try:

@@ -25,5 +25,5 @@ def track(pid: int, process: TrackedProcess) -> None:
 
 
 def known(pid: int) -> TrackedProcess | None:
-    """The process of this id, or of the group or session it leads."""
+    """The process with this id, or the leader of the group or session with this id."""
     return _known.get(abs(pid))

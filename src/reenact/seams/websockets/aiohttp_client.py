@@ -156,7 +156,7 @@ class _Answer:
 
 
 def _played(module: Any, session: Any, line: WebSocketLine, told: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """A connection without a network, in the state that the recorded connection had when it was open."""
+    """A connection without a network, in the state that the recorded connection had just after its opening."""
     kind = getattr(session, "_ws_response_class", module.ClientWebSocketResponse)
     own = {name: options.get(name, True) for name in ("autoclose", "autoping")}
     agreed = {name: told[name] for name in ("compress", "client_notakeover")}

@@ -102,7 +102,7 @@ def _asked(connection: Any, describe: Callable[[WebSocketLine], Call], perform: 
 
 
 def _performed(line: WebSocketLine, perform: Callable[[], Any]) -> Steps[Any]:
-    """Ask the server, through a connection that is opened now where it was answered from the recording."""
+    """Ask the server; a connection whose opening was answered from the recording is opened for this."""
     if line.later is not None:
         yield from line.later.begin()
     return (yield Work(perform))

@@ -280,8 +280,8 @@ def opens_later(
         connection: The connection that the agent has.
         line: The facts about it.
         crossing: The crossing of its opening.
-        open_it: Opens the connection as the agent has asked for it. Both objects share one state from then on, so that
-            the library may use either.
+        open_it: Opens the connection as the agent has asked for it. From then on ``connection`` and the opened one
+            share their state, so that the library may use either.
         protocol_of: Returns the agreed subprotocol.
         kept: Names of attributes that stay as they are.
         lock: The lock for ``LateResource``.
@@ -311,7 +311,7 @@ KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_
 
 
 def equip(connection: Any, told: Mapping[str, Any], line: WebSocketLine) -> None:
-    """Give a fresh connection object the state that the recorded one had when it was open."""
+    """Give a fresh connection object the state that the recorded one had just after its opening."""
     protocol = connection.protocol
     protocol.id = connection.id = uuid.UUID(told["id"])
     protocol.subprotocol = told["subprotocol"]

@@ -1,4 +1,5 @@
-"""Found in front of the program's own ``sitecustomize``: begins the session, then makes way for that module."""
+"""Python finds this module before the program's own ``sitecustomize``: it begins the session, then makes way for
+that."""
 
 import os
 import sys
@@ -49,7 +50,7 @@ def _make_way() -> None:
 def _interrupted() -> None:
     """End as a program does that was interrupted before its first line.
 
-    If this module made way, and the program had none of its own, the interrupt would look to Python like a missing
+    If this module made way, and the program had no ``sitecustomize``, the interrupt would look to Python like a missing
     module: Python would pass over it, and run the program for real."""
     try:
         import signal
