@@ -1,4 +1,4 @@
-"""A shelf of recorded runs behind the command line, and a way to call it."""
+"""Recorded runs behind the command line, and a way to call it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from reenact.interfaces.cli import run_opening
 from reenact.interfaces.cli.main import cli
 from tests.cli import scenes
-from tests.cli.shelf import Shelf
+from tests.cli.record_store import RecordStore
 
 
 @dataclass
@@ -36,28 +36,28 @@ class Answer:
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
+def record_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RecordStore:
     """An empty store, in an empty directory without settings."""
-    shelf = Shelf()
+    record_store = RecordStore()
     monkeypatch.chdir(tmp_path)
     for name in ("REENACT_STORE", "REENACT_DEBUG", "REENACT_DISABLE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(run_opening, "open_store", lambda url=None: shelf)
-    return shelf
+    monkeypatch.setattr(run_opening, "open_store", lambda url=None: record_store)
+    return record_store
 
 
 @pytest.fixture
-def filled(shelf: Shelf) -> Shelf:
+def filled(record_store: RecordStore) -> RecordStore:
     """A loop, a failure and a stepped run, oldest first."""
-    scenes.loop(shelf)
-    scenes.broken(shelf)
-    scenes.stepped(shelf)
-    return shelf
+    scenes.loop(record_store)
+    scenes.broken(record_store)
+    scenes.stepped(record_store)
+    return record_store
 
 
 @pytest.fixture
-def reenact(shelf: Shelf) -> Callable[..., Answer]:
+def reenact(record_store: RecordStore) -> Callable[..., Answer]:
     """Call the command line as ``reenact(*words)``."""
 
     def call(*words: str, **extra: Any) -> Answer:

@@ -22,8 +22,8 @@ from reenact.interfaces.cli.main import cli
 from reenact.timetravel import cost
 from reenact.timetravel.cost import reading_cost, run_cost
 from tests.cli.conftest import Answer
+from tests.cli.record_store import RecordStore
 from tests.cli.scenes import START_US, Scene
-from tests.cli.shelf import Shelf
 
 USAGE = {"tokens_in": 1000, "tokens_out": 100}
 MINI = {"dialect": "openai.chat", "provider": "openai", "model_answered": "gpt-4o-mini-2024-07-18", "usage": USAGE}
@@ -43,16 +43,16 @@ X = {"provider": "openai", "model_asked": "gpt-x", "usage": USAGE}
 SEEDS = itertools.cycle(range(10, 200))
 
 
-def recorded(shelf: Shelf, *readings: Any, **totals: int) -> Scene:
-    scene = Scene(shelf, next(SEEDS), agent="paid")
+def recorded(record_store: RecordStore, *readings: Any, **totals: int) -> Scene:
+    scene = Scene(record_store, next(SEEDS), agent="paid")
     for reading in readings:
         scene.http(b'{"q": 1}', b"{}", reading=reading)
     scene.close(Status.OK, totals={"models": len(readings), **totals})
     return scene
 
 
-def test_the_command_line_shows_and_asks_for_cost(shelf: Shelf, reenact: Callable[..., Answer]) -> None:
-    recorded(shelf, MINI, MINI, tokens_in=2000, tokens_out=200)
+def test_the_command_line_shows_and_asks_for_cost(record_store: RecordStore, reenact: Callable[..., Answer]) -> None:
+    recorded(record_store, MINI, MINI, tokens_in=2000, tokens_out=200)
     (listed,) = reenact("--json", "ls").data
     assert listed["cost"] == 0.00042
     lines = reenact("--json", "show", "@").data
@@ -89,46 +89,46 @@ def test_the_bundled_prices_are_those_that_are_known() -> None:
         {"params": {"service_tier": "flex"}},
     ],
 )
-def test_what_is_not_known_makes_the_whole_unknown(shelf: Shelf, change: Any) -> None:
-    known = recorded(shelf, X, X)
-    assert run_cost(shelf.open(known.run), a_tenth) == Decimal("0.2")
-    unknown = recorded(shelf, X, {**X, **change}, X)
-    assert run_cost(shelf.open(unknown.run), a_tenth) is None
+def test_what_is_not_known_makes_the_whole_unknown(record_store: RecordStore, change: Any) -> None:
+    known = recorded(record_store, X, X)
+    assert run_cost(record_store.open(known.run), a_tenth) == Decimal("0.2")
+    unknown = recorded(record_store, X, {**X, **change}, X)
+    assert run_cost(record_store.open(unknown.run), a_tenth) is None
 
 
-def test_a_refused_call_costs_nothing_and_no_prices_are_no_zero(shelf: Shelf) -> None:
+def test_a_refused_call_costs_nothing_and_no_prices_are_no_zero(record_store: RecordStore) -> None:
     refused = {"provider": "openai", "error": {"status": 429, "type": "rate_limit"}}
-    run = shelf.open(recorded(shelf, refused, X).run)
+    run = record_store.open(recorded(record_store, refused, X).run)
     assert run_cost(run, a_tenth) == Decimal("0.1")
     assert run_cost(run, None) is None
-    assert run_cost(shelf.open(recorded(shelf).run), a_tenth) is None
+    assert run_cost(record_store.open(recorded(record_store).run), a_tenth) is None
 
 
-def test_an_exchange_whose_reading_was_left_out_is_read_then(shelf: Shelf) -> None:
-    scene = Scene(shelf, 9, agent="paid")
+def test_an_exchange_whose_reading_was_left_out_is_read_then(record_store: RecordStore) -> None:
+    scene = Scene(record_store, 9, agent="paid")
     request = {"model": "gpt-x", "messages": [{"role": "user", "content": "hi"}]}
     scene.http(json.dumps(request).encode(), b'{"choices": [{"message": {}}]}')
     scene.http(b'{"q": 1}', b"{}", reading=X)
     scene.close(Status.OK, totals={"models": 1})
-    assert run_cost(shelf.open(scene.run), a_tenth) is None
+    assert run_cost(record_store.open(scene.run), a_tenth) is None
 
 
-def test_a_model_in_the_process_is_known_only_by_the_exchanges_it_makes(shelf: Shelf) -> None:
-    scene = Scene(shelf, 9, agent="paid")
+def test_a_model_in_the_process_is_known_only_by_the_exchanges_it_makes(record_store: RecordStore) -> None:
+    scene = Scene(record_store, 9, agent="paid")
     outer = scene.issue(Kind.MODEL, "ask")
     scene.http(b'{"q": 1}', b"{}", reading=X, parent=outer)
     scene.settle(outer, "said")
     inside = scene.close(Status.OK, totals={"models": 2})
-    assert run_cost(shelf.open(inside), a_tenth) == Decimal("0.1")
-    scene = Scene(shelf, 8, agent="paid")
+    assert run_cost(record_store.open(inside), a_tenth) == Decimal("0.1")
+    scene = Scene(record_store, 8, agent="paid")
     scene.settle(scene.issue(Kind.MODEL, "ask"), "said")
     scene.http(b'{"q": 1}', b"{}", reading=X)
     alone = scene.close(Status.OK, totals={"models": 2})
-    assert run_cost(shelf.open(alone), a_tenth) is None
+    assert run_cost(record_store.open(alone), a_tenth) is None
 
 
-def test_what_the_program_noted_wins(shelf: Shelf, reenact: Callable[..., Answer]) -> None:
-    scene = Scene(shelf, 9, agent="paid")
+def test_what_the_program_noted_wins(record_store: RecordStore, reenact: Callable[..., Answer]) -> None:
+    scene = Scene(record_store, 9, agent="paid")
     scene.http(b'{"q": 1}', b"{}", reading={**X, "partial": True})
     scene.note("cost", 0.004)
     scene.close(Status.OK, totals={"models": 1})
@@ -137,15 +137,15 @@ def test_what_the_program_noted_wins(shelf: Shelf, reenact: Callable[..., Answer
 
 @given(st.integers(1, 40))
 def test_sums_are_exact(times: int) -> None:
-    shelf = Shelf()
-    run = shelf.open(recorded(shelf, *[X] * times).run)
+    record_store = RecordStore()
+    run = record_store.open(recorded(record_store, *[X] * times).run)
     assert run_cost(run, a_tenth) == Decimal(times) / 10
 
 
 def test_without_the_extra_cost_is_unknown_and_nothing_else_changes(
-    shelf: Shelf, reenact: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+    record_store: RecordStore, reenact: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorded(shelf, MINI, tokens_in=1000, tokens_out=100)
+    recorded(record_store, MINI, tokens_in=1000, tokens_out=100)
     monkeypatch.setattr(cost, "prices", lambda: None)
     for module in ("priced_runs", "vocabulary"):
         monkeypatch.setattr(f"reenact.timetravel.{module}.prices", lambda: None)

@@ -36,7 +36,7 @@ def run_at(store: SqliteStore, at_us: int, *, status: Status = Status.OK, agent:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, shelf: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def kept(tmp_path: Path, record_store: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
     """A store of rows behind the command line, two hours of runs in it."""
     with SqliteStore(tmp_path / "kept" / "store.db") as store:
         for n in range(20):

@@ -24,9 +24,9 @@ ASKED = {"model_asked": "gpt-5.4", "model_answered": "gpt-5.4-2025-08-07", "text
 
 
 @pytest.fixture
-def asked(shelf: Any) -> Any:
+def asked(record_store: Any) -> Any:
     """A run that asked a model twice, and a tool between."""
-    scene = scenes.Scene(shelf, 1)
+    scene = scenes.Scene(record_store, 1)
     scene.http(b"{}", b"{}", reading=ASKED)
     scene.tool("refund", None, order="4471")
     scene.http(b"{}", b"{}", reading=ASKED)
@@ -58,8 +58,8 @@ def test_a_miss_lists_the_names_there_are(asked: Any, reenact: Cli) -> None:
         "calls('gpt-5.4') == 2",
     ],
 )
-def test_printed_output_and_models_are_in_the_expressions(asked: Any, shelf: Any, where: str) -> None:
-    assert compile_expression(where, RUN_WORDS).holds(RunScope(asked, lambda: shelf.open(asked)))
+def test_printed_output_and_models_are_in_the_expressions(asked: Any, record_store: Any, where: str) -> None:
+    assert compile_expression(where, RUN_WORDS).holds(RunScope(asked, lambda: record_store.open(asked)))
 
 
 @pytest.mark.parametrize("url", ["memory:", "sqlite:///{path}/store"])

@@ -210,8 +210,8 @@ def test_show_an_event(filled: Any, reenact: Cli) -> None:
     assert answer.err == f"next: reenact cat {tail(run.id)}:6.response.body\n"
 
 
-def test_show_an_input_as_what_was_given_and_lead_to_its_bytes(shelf: Any, reenact: Cli) -> None:
-    scene = scenes.Scene(shelf, 9, agent="given")
+def test_show_an_input_as_what_was_given_and_lead_to_its_bytes(record_store: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(record_store, 9, agent="given")
     body = b'{"args": [39, 2], "kwargs": {}}'
     scene.issue(Kind.INPUT, "arguments", body, observed=True, effect=Effect.NONE)
     scene.close(Status.OK)
@@ -226,8 +226,8 @@ def test_show_an_input_as_what_was_given_and_lead_to_its_bytes(shelf: Any, reena
     )
 
 
-def test_the_error_of_a_call_that_raised_is_printed_and_found(shelf: Any, reenact: Cli) -> None:
-    scene = scenes.Scene(shelf, 9, agent="raising")
+def test_the_error_of_a_call_that_raised_is_printed_and_found(record_store: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(record_store, 9, agent="raising")
     scene.fail("pay", "builtins.RuntimeError", "declined\nby the bank")
     scene.tool("look", "lamp", text="lit")
     scene.close(Status.OK)
@@ -242,8 +242,8 @@ def test_the_error_of_a_call_that_raised_is_printed_and_found(shelf: Any, reenac
     assert "the event of #1 has no error" in lacks and "error," not in lacks
 
 
-def test_lines_of_recorded_text_are_told_apart_without_escapes(shelf: Any, reenact: Cli) -> None:
-    scene = scenes.Scene(shelf, 9, agent="lines")
+def test_lines_of_recorded_text_are_told_apart_without_escapes(record_store: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(record_store, 9, agent="lines")
     scene.tool("note", "two\nlines", text="one\ntwo")
     scene.fail("pay", "builtins.RuntimeError", "declined\nby the bank")
     scene.close(Status.FAILED, error="RuntimeError: declined by the bank")
@@ -311,8 +311,8 @@ def test_cat_prints_a_whole_side_of_an_event(filled: Any, reenact: Cli) -> None:
     assert "headers" not in tool and "order" in json.dumps(tool["body"])
 
 
-def test_cat_takes_a_connection_apart(shelf: Any, reenact: Cli) -> None:
-    scene = scenes.Scene(shelf, 9, agent="wire")
+def test_cat_takes_a_connection_apart(record_store: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(record_store, 9, agent="wire")
     packed = gzip.compress(b'{"a": [1]}')
     chunked = b"%x\r\n%s\r\n%x;x=y\r\n%s\r\n0\r\n\r\n" % (3, packed[:3], len(packed) - 3, packed[3:])
     raw = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n" + chunked

@@ -21,13 +21,13 @@ Cli = Callable[..., Any]
 
 
 @pytest.fixture
-def recorded(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+def recorded(record_store: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
     """Calls of ``run_command``; each leaves a failed run and the exit status 7."""
     calls: list[tuple[Any, dict[str, Any]]] = []
 
     def run_command(argv: Any, **options: Any) -> ProgramEnd:
         calls.append((argv, options))
-        return ProgramEnd(7, scenes.broken(shelf))
+        return ProgramEnd(7, scenes.broken(record_store))
 
     monkeypatch.setattr(record, "run_command", run_command)
     return calls
@@ -176,6 +176,6 @@ def test_replay_of_an_event_is_usage(replayed: list[Any], reenact: Cli) -> None:
     assert reenact("replay", "@:3").code == 2
 
 
-def test_the_line_names_the_run_to_look_at(recorded: list[Any], shelf: Any, reenact: Cli) -> None:
+def test_the_line_names_the_run_to_look_at(recorded: list[Any], record_store: Any, reenact: Cli) -> None:
     answer = reenact("record", "prog")
-    assert f"-> reenact show {tail(shelf.run('@').id)}" in answer.err
+    assert f"-> reenact show {tail(record_store.run('@').id)}" in answer.err

@@ -31,7 +31,7 @@ from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.cost import prices
 from reenact.timetravel.spending import Account, account_of
 from tests.cli.conftest import Answer
-from tests.cli.shelf import Shelf
+from tests.cli.record_store import RecordStore
 from tests.store.records import new_run
 
 USAGE = {"tokens_in": 1000, "tokens_out": 100}
@@ -140,7 +140,7 @@ def test_bytes_are_those_of_the_runs_own_log(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def filled(store: Store, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Store:
+def filled(store: Store, record_store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> Store:
     first = 1_760_000_000_000_000
     for n, agent in enumerate(("refunds", "refunds", "search")):
         status = Status.FAILED if n == 1 else Status.OK

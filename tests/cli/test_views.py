@@ -18,7 +18,7 @@ from reenact.timetravel.step_view import steps_of
 from reenact.timetravel.story import names_of, tell
 from reenact.timetravel.vocabulary import _EVENT_VALUES, _RUN_VALUES, EVENT_WORDS, STORED_WORDS, EventScope
 from tests.cli import scenes
-from tests.cli.shelf import Shelf
+from tests.cli.record_store import RecordStore
 
 DEEDS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "clock", "model", "http", "open", "inner"]), st.integers(0, 1)), max_size=60
@@ -27,8 +27,8 @@ DEEDS = st.lists(
 
 def play(deeds: list[tuple[str, int]]) -> Any:
     """A run that did these deeds."""
-    shelf = Shelf()
-    scene = scenes.Scene(shelf, 1, agent="any")
+    record_store = RecordStore()
+    scene = scenes.Scene(record_store, 1, agent="any")
     last = None
     for deed, n in deeds:
         match deed:
@@ -45,7 +45,7 @@ def play(deeds: list[tuple[str, int]]) -> Any:
             case name:
                 last = scene.tool(name, "\u202e\x9b31m", n=n)
     scene.close(Status.OK)
-    return shelf.open(shelf.run("@"))
+    return record_store.open(record_store.run("@"))
 
 
 @given(DEEDS)
@@ -69,12 +69,12 @@ def test_a_loop_is_folded_whatever_its_pattern(pattern: list[str], times: int, b
 
 
 def test_asking_for_vectors_begins_no_step() -> None:
-    shelf = Shelf()
-    scene = scenes.Scene(shelf, 7, agent="rag")
+    record_store = RecordStore()
+    scene = scenes.Scene(record_store, 7, agent="rag")
     decided = scene.http(b"{}", b"{}", reading=scenes.reading(("search_docs", {"query": "x"})))
     scene.http(b"{}", b"{}", reading={"sort": "embedding", "provider": "openai", "usage": {"tokens_in": 3}})
     acted = scene.tool("search_docs", [], query="x")
-    (step,) = steps_of(shelf.open(scene.close(Status.OK, totals={"models": 2})))
+    (step,) = steps_of(record_store.open(scene.close(Status.OK, totals={"models": 2})))
     assert (step.first, step.last, [act.event for act in step.acts]) == (decided, acted, [acted])
 
 
@@ -88,16 +88,18 @@ def test_every_tool_call_of_the_agent_stands_in_one_step(deeds: list[tuple[str, 
 
 
 def test_strands_that_ask_the_same_once_are_no_loop_and_one_that_repeats_itself_is() -> None:
-    shelf = Shelf()
-    scene = scenes.Scene(shelf, 1)
+    record_store = RecordStore()
+    scene = scenes.Scene(record_store, 1)
     for number in range(1, 9):
         scene.lane(number, f"root/vote#{number}")
     for number in range(1, 9):
         scene.settle(scene.issue(Kind.TOOL, "vote", b"{}", lane=number), "yes")
-    votes = list(tell(shelf.open(scene.close(Status.OK))))
+    votes = list(tell(record_store.open(scene.close(Status.OK))))
     assert [(line.count, line.mark) for line in votes] == [(1, ""), (7, "")]
     assert votes[1].text == "the same call in 7 other lanes: vote"
-    assert [line.strand for line in tell(shelf.open(scene.run), everything=True)] == [f"vote#{n}" for n in range(1, 9)]
+    assert [line.strand for line in tell(record_store.open(scene.run), everything=True)] == [
+        f"vote#{n}" for n in range(1, 9)
+    ]
     looping = play([("a", 0)] * 5)
     assert [line.mark for line in tell(looping)] == ["", "suspicious: a loop"]
 

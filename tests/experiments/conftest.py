@@ -112,13 +112,13 @@ class Bench:
         """From now on the real tool fails."""
         (self.folder / "shut").touch()
 
-    def experiment(self, *words: str, status: int = 0) -> Told:
+    def experiment(self, *words: str, status: int = 0) -> ExperimentResult:
         """``reenact experiment WORDS --json``."""
         done = self.desk.run("experiment", *words, "--json", status=status)
-        return Told([json.loads(line) for line in done.stdout.splitlines()], done.stderr)
+        return ExperimentResult([json.loads(line) for line in done.stdout.splitlines()], done.stderr)
 
 
-class Told:
+class ExperimentResult:
     """What an experiment has printed.
 
     Args:

@@ -19,7 +19,7 @@ from reenact.facts.answers.asks import Ask
 from reenact.facts.call import Stream
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider.script import Rule, Script, When
-from tests.experiments.conftest import HASTY, SCRIPT, Bench, Told
+from tests.experiments.conftest import HASTY, SCRIPT, Bench, ExperimentResult
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kill -9 and inherited locks are those of POSIX")
 
@@ -126,7 +126,7 @@ def test_a_killed_experiment_goes_on_and_asks_again_only_for_what_was_under_way(
         listening.join()
         waited = any(WAITING in line for line in said)
         moment.go_on.set()
-        told = Told(results, "".join(said))
+        told = ExperimentResult(results, "".join(said))
     assert again.returncode == 0
     asked_again = bench.requests - before - EACH * repeat
     if sys.platform == "linux":

@@ -17,7 +17,7 @@ from reenact import Run
 from reenact.testing import ProviderProcess
 from reenact.timetravel.forks.fork_points import inside
 from tests.forks import trajectories
-from tests.forks.beside import differs_in_nothing
+from tests.forks.side_by_side import differs_in_nothing
 from tests.forks.walking import Walk, first_unlike, scenes
 from tests.fresh.desk import Desk, Ended
 from tests.fresh.test_agents import AGENTS, COMMANDS, HERE

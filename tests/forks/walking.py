@@ -12,7 +12,7 @@ import reenact
 from reenact.abc.store import Recording
 from reenact.facts.insides import ANSWERED
 from reenact.timetravel.forks.fork_points import inside
-from tests.forks.beside import differs_in_nothing, parts_behind
+from tests.forks.side_by_side import differs_in_nothing, parts_behind
 
 PATIENT = reenact.Policy(hold_ms=2000)
 """A bound on holds that a busy machine does not reach: what is proved here is not speed."""

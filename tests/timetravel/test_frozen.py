@@ -13,7 +13,7 @@ import pytest
 
 import reenact
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
-from tests.forks.beside import differs_in_nothing, parts_behind
+from tests.forks.side_by_side import differs_in_nothing, parts_behind
 from tests.fresh.desk import Desk, Ended
 
 AGENT = """

@@ -1,4 +1,4 @@
-"""A store on a shelf: the smallest reading of ``abc.store`` over records, to test the views without a back end."""
+"""A store of records: the smallest reading of ``abc.store`` over records, to test the views without a back end."""
 
 from __future__ import annotations
 
@@ -203,10 +203,10 @@ class ShelfLog:
         return iter(self.missing)
 
 
-class Shelf:
-    """Runs on a shelf, newest first."""
+class RecordStore:
+    """Runs as records, newest first."""
 
-    url = "shelf:"
+    url = "records:"
 
     def __init__(self) -> None:
         self.logs: list[ShelfLog] = []
@@ -262,7 +262,7 @@ class Shelf:
     def close(self) -> None:
         pass
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> RecordStore:
         return self
 
     def __exit__(self, *exc: object) -> None:
