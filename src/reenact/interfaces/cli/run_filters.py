@@ -44,7 +44,7 @@ _OPTIONS = (
     click.option(
         "--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w, or since a mark."
     ),
-    click.option("--before", type=Since(), help="Only runs that began longer ago than that, or before a mark."),
+    click.option("--before", type=Since(), help="Only runs that began longer ago than 2h, 7d, or before a mark."),
     click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below)."),
     click.option("-k", "text", metavar="TEXT", help="Only runs with this text in messages, tool data or output."),
 )

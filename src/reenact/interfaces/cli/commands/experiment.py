@@ -56,7 +56,7 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.option("--where", metavar="EXPR", help="Stored runs for which it is true, in place of goldens.")
 @click.option("--session", metavar="S", help="All stored runs of a session, in order, in place of goldens.")
 @click.option("--since", type=Since(), help="Only stored runs of the last 2h, 7d, or after a mark.")
-@click.option("--before", type=Since(), help="Only stored runs from before that.")
+@click.option("--before", type=Since(), help="Only stored runs that began longer ago than 2h, 7d, or before a mark.")
 @click.option("--mark", metavar="MARK", default="", help="Compare the rows recorded before a mark with those since.")
 @click.option(
     "--candidate",
@@ -66,7 +66,7 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
     required=True,
     help="A candidate: its name and its changes.",
 )
-@click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold in every row, besides.")
+@click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="Also require this of every row.")
 @click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each N times.")
 @click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")

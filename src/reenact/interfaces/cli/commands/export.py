@@ -55,9 +55,11 @@ REPORT = "markdown"
 @click.argument("other", metavar="[OTHER]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
 @click.option(
-    "--content", type=click.Choice(OTEL_CONTENTS), help="otel: where content is found, or the content itself."
+    "--content",
+    type=click.Choice(OTEL_CONTENTS),
+    help="otel: refer to the content (reference), or write it into the spans (inline).",
 )
-@click.option("--dialect", type=click.Choice(OTEL_DIALECTS), help="otel: whose names attributes have.")
+@click.option("--dialect", type=click.Choice(OTEL_DIALECTS), help="otel: the convention by which attributes are named.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -55,7 +55,7 @@ class _ImportCommand(Command):
 @click.argument("form", metavar="FORMAT")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--only", metavar="PREFIX", default="", help="Only exchanges whose address begins like this.")
-@click.option("--url", default="", help="Where it was asked, for messages that do not say so.")
+@click.option("--url", default="", help="The address that was asked, for messages that do not name it.")
 @click.option("--param", metavar="K=V", multiple=True, help="A field of every request, for messages; may be repeated.")
 @click.option("--agent", metavar="NAME[@VERSION]", default="", help="Name of the agent, and its version.")
 @click.option("--tag", metavar="K=V", multiple=True, help="A label; may be repeated.")

@@ -58,7 +58,7 @@ _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 @click.argument("ref", default="@")
 @click.option("--events", is_flag=True, help="Walk the recorded events and states, without the agent's code.")
 @click.option("--through", metavar="TOOL", multiple=True, help="Run this tool's own code, freeze what it calls.")
-@click.option("--live", metavar="KIND|NAME", multiple=True, help="Open just that to the world: a fork without writes.")
+@click.option("--live", metavar="KIND|NAME", multiple=True, help="Let only these calls go live: a fork without writes.")
 @click.option("--order", default="exact", metavar="exact|shuffle[:SEED]", help="Order of the answers. Default: exact.")
 @click.option(
     "--on-divergence",
@@ -69,7 +69,7 @@ _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 @click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
-@click.option("--sources", is_flag=True, help="Run the sources that a bundle carries, where the system cuts them off.")
+@click.option("--sources", is_flag=True, help="Run the sources in a bundle, where the system can isolate them.")
 @click.option("--save", is_flag=True, help="Keep the replay as a run of its own.")
 @click.option("-v", "--verbose", is_flag=True, help="Name all that keeps the replay from the world.")
 @click.pass_context

@@ -56,7 +56,7 @@ _NO_PRICES = 'no price list is installed (pip install "reenact[cost]")'
 @click.option("--prompt", metavar="TEXT|@FILE", help="Another system prompt.")
 @click.option("--param", metavar="K=V", multiple=True, help="A parameter to set, by the protocol's own name.")
 @click.option("--n", "times", type=click.IntRange(1, 100), default=1, metavar="N", help="Send it N times.")
-@click.option("--to", metavar="URL", default="", help="Send it there, without a key.")
+@click.option("--to", metavar="URL", default="", help="Send it to this address, without a key.")
 @click.option("--key-env", metavar="NAME", default="", help="The variable that holds the key.")
 @click.option(
     "--check", is_flag=True, help="Compare the body with the recorded one first; if it differs, send nothing."

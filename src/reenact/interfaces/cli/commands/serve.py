@@ -43,8 +43,10 @@ lock."""
     RECEIVER_TOKEN=… reenact serve --bind 0.0.0.0:4318 --token-env RECEIVER_TOKEN
     """,
 )
-@click.option("--bind", metavar="HOST:PORT", default=_HTTP, show_default=True, help="Where HTTP is taken; port 0: any.")
-@click.option("--grpc", metavar="HOST:PORT", help=f"Where gRPC is taken. Default: {_RPC}, if it can be.")
+@click.option(
+    "--bind", metavar="HOST:PORT", default=_HTTP, show_default=True, help="Address for HTTP; port 0: any free port."
+)
+@click.option("--grpc", metavar="HOST:PORT", help=f"Address for gRPC. Default: {_RPC}, if it is free.")
 @click.option("--token-env", metavar="NAME", help="Variable with the token that senders must show.")
 @click.pass_context
 def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | None) -> None:

@@ -82,7 +82,9 @@ class _View:
 @click.option("--oneline", is_flag=True, help="One line for the whole run.")
 @click.option("--tree", is_flag=True, help="As a graph: the lineage of the run, forks, kept replays and child runs.")
 @click.option("--judge", metavar="MODEL", default="", help="Also ask a model which step decided a failure.")
-@click.option("--live", is_flag=True, help="With --judge: ask it, if no answer is kept. Its price is told first.")
+@click.option(
+    "--live", is_flag=True, help="With --judge: ask the model if no answer is kept. Its price is printed first."
+)
 @click.pass_context
 def command(ctx: click.Context, /, ref: str, judge: str, live: bool, **shown: bool) -> None:
     """Show REF (default: @, the last run) as a story: one line an event.

@@ -38,9 +38,13 @@ _TRYING = (
     click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, help="Try this on the group."),
     click.option("--all", "every", is_flag=True, help="Try it on all members, not on 5 representatives."),
     click.option(
-        "--healthy", type=click.IntRange(0, 100_000), default=20, metavar="N", help="Healthy runs beside them (20)."
+        "--healthy",
+        type=click.IntRange(0, 100_000),
+        default=20,
+        metavar="N",
+        help="Also try it on N healthy runs (20).",
     ),
-    click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold of each of them, too."),
+    click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="Also require this of each run."),
     click.option("--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Run each N times."),
     click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel."),
     click.option("--cmd", metavar="CMD", help="Of imported runs: the command line of the agent that they answer."),

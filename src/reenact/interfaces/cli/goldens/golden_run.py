@@ -62,7 +62,10 @@ from reenact.timetravel.preview import safe
 )
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each N times.")
 @click.option(
-    "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
+    "--at-least",
+    type=click.IntRange(1, 10_000),
+    metavar="M",
+    help="Pass if at least M of the N runs pass. Default: all.",
 )
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")
 @click.option("--report", metavar="DIR", help="Write a Markdown summary, JUnit XML, and a page for each failure.")
