@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 class Halt(BaseException):
     """Stops the agent inside a replay. Private: not an ``Exception``, so that no retry loop swallows it.
 
-    The session keeps the first divergence and raises it at its end, even if the agent has caught this one.
+    The session keeps the first divergence and raises it at its end, even if the agent has caught this exception.
     """
 
 

@@ -359,7 +359,7 @@ class Store(Protocol):
             The run of ``left``'s id.
 
         Raises:
-            StoreError: A run is missing, or lies in the log of another one.
+            StoreError: A run is missing, or lies in the log of another run.
         """
         ...
 

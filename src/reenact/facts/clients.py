@@ -1,6 +1,6 @@
 """Client libraries that Python programs import, and the modules through which each reaches the world.
 
-A client is captured when one of the modules that it goes through has a seam. The seams say which modules have one. The
+A client is captured when one of the modules that it goes through has a seam. The seams say which modules these are. The
 table only says through which modules a client goes.
 """
 
@@ -122,7 +122,7 @@ def client_of(module: str) -> tuple[str, Client] | None:
 
 
 def way_in(client: Client, hooked: Iterable[str]) -> str:
-    """The module with a seam that a client goes through; empty where none has one."""
+    """The module with a seam that a client goes through; empty where there is none."""
     names = tuple(hooked)
     for way in client.through:
         if any(name == way or name.startswith(f"{way}.") for name in names):

@@ -71,7 +71,7 @@ class EncodedValue(NamedTuple):
 
 
 class ValuePart(NamedTuple):
-    """A value inside another one, as data.
+    """A value inside another value, as data.
 
     Attributes:
         encoded: Its own encoding.

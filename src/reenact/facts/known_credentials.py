@@ -90,7 +90,7 @@ class KnownCredentials:
     Args:
         environment: The environment with the values.
         names: The variables; variables that are not set, or whose value could be a common word, are left out.
-        same: Variables with the value of another one (``same_values`` of a recording).
+        same: Variables with the value of another variable (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
         listed: The values that were removed in the run, or in one before it, by digest.
     """

@@ -181,7 +181,7 @@ def _take_state(self: Any, state: list[Any]) -> None:
 
 
 class _Late:
-    """An attribute of a class that is made at its first read, and then replaces this one."""
+    """Stands in a class for an attribute that is made at its first read."""
 
     __slots__ = ("_name", "of")
 
@@ -194,14 +194,14 @@ class _Late:
         return made.__get__(instance, owner) if hasattr(made, "__get__") else made
 
     def put(self) -> Any:
-        """Make the attribute, and put it in the place of this one."""
+        """Make the attribute, and put it in the place of this object."""
         made = self.make()
         setattr(self.of, self._name, made)
         return made
 
     def make(self) -> Any:
-        """The object that takes the place of this one. Both subclasses implement this. The class is not abstract by
-        ABCMeta, which would slow each start."""
+        """The attribute. Both subclasses implement this. The class is not abstract by ABCMeta, which would slow each
+        start."""
         raise NotImplementedError
 
 

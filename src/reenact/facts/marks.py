@@ -105,6 +105,6 @@ class Periods:
 
 
 def _named(mark: Mark, marks: Sequence[Mark]) -> str:
-    """The name of a mark among others: with its id, if another one has its text."""
+    """The name of a mark among others: with its id, if another mark has the same text."""
     same = sum(each.text == mark.text for each in marks) > 1
     return f"{mark.text} [{tail(mark.id)}]" if same else mark.text

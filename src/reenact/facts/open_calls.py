@@ -65,7 +65,7 @@ class OpenCalls(Generic[W]):
         self._open: dict[int, _OpenCall[W]] = {}
 
     def issued(self, event: int, parent: int | None, call: Call, where: W) -> None:
-        """Note that a call was issued. The answer to a call inside one that a replay answers as a whole will not be
+        """Note that a call was issued. The answer to a call inside a call that a replay answers as a whole will not be
         missed."""
         around = None if parent is None else self._open.get(parent)
         inside = around is not None and (around.inside or not around.call.observed)

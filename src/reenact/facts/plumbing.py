@@ -1,8 +1,8 @@
 """Plumbing: which HTTP exchanges and RPCs only hand telemetry over, so that nothing the agent does depends on them.
 
-An endpoint is recognised by its method, its path, and its host. Where the host is not a known one (a collector of the
-user's own, loopback), the body must have the form of the endpoint's protocol too. Endpoints from which a program reads
-are never plumbing.
+An endpoint is recognised by its method, its path, and its host. Where the host is not known (a collector of the user's
+own, loopback), the body must have the form of the endpoint's protocol too. Endpoints from which a program reads are
+never plumbing.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _digest(key: bytes, value: bytes) -> bytes:
 
 
 class RemovedDigests:
-    """The removed values of one run, or of several runs that each continue another one, by digest.
+    """The removed values of one run, or of several runs that each continue another run, by digest.
 
     Args:
         key: The key of the digests.

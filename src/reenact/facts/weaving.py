@@ -397,7 +397,8 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
 
 
 def _joined(root: Node, of: Hashable) -> Woven:
-    """The text of all pieces and of the parts between them. If it equals the last one, that same object is returned."""
+    """The text of all pieces and of the parts between them. If it equals the last text, that same object is
+    returned."""
     parts = list(_flat(root))
     joined = _memory.joined
     woven = joined.pop(of, None)

@@ -49,7 +49,7 @@ def exchange(where: str, raw: ImportedExchange, *, decoded: bool | None = None) 
         decoded: Whether the body of the answer is decoded already; None: look at the body.
 
     Raises:
-        InteropError: The facts are no HTTP exchange, or not a whole one.
+        InteropError: The facts are no HTTP exchange, or only a part of one.
     """
     method = _method(where, raw.method)
     url = _url(where, raw.url)

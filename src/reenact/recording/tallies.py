@@ -9,7 +9,7 @@ from reenact.facts.run import Totals
 
 
 def belongs(path: str, lane: str) -> bool:
-    """Whether a lane is, or lies below, another one: a child run has the lanes below its own."""
+    """Whether a lane is, or lies below, another lane: a child run has the lanes below its own."""
     return path.startswith(lane) and path[len(lane) : len(lane) + 1] in ("", "/", ">")
 
 

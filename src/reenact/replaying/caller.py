@@ -45,7 +45,7 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
         UnreplayableRun: The function does not exist, or is defined elsewhere.
     """
     name, _, qualname = entry.partition(":")
-    if within:  # only the module's folder: a recording adds no other one
+    if within:  # only the module's folder: a recording adds no other
         sys.path.insert(0, _root_of(name, file))
     else:
         if file:

@@ -69,7 +69,7 @@ class CoveredFiles:
 
 
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
-    """Folders without those inside another one, and without the root of the file system."""
+    """Folders without those that lie inside another, and without the root of the file system."""
     every = sorted(set(folders) - {"/"})
     return tuple(each for each in every if not any(within(each, other) for other in every if other != each))
 

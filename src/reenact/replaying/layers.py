@@ -96,7 +96,7 @@ class Layers:
         node.below.clear()
 
     def move(self, source: Parts, target: Parts) -> None:
-        """Move a path to the place of another one, with all paths below it, and remove its old name."""
+        """Move a path, with all paths below it, to the place of another path, and remove its old name."""
         place = self.find(source).place
         assert place is not None
         node = self._node(source)

@@ -100,7 +100,7 @@ class Matcher:
         return Match(named[0], "exact" if named[0] is head else "reordered")
 
     def _past_the_next(self, path: str, head: Event | None, rest: list[Event], call: Call) -> Match | Miss:
-        """The rungs below the first."""
+        """The rungs below the first, for a call that is not the next recorded one."""
         further, ambiguous = self._further_on(rest, call)
         if further is not None:
             return Match(further, "reordered")

@@ -218,7 +218,7 @@ class RecordedSchedule:
         return other or self._leading_to(head, at) or PendingChange(self._unawaited, (head,))
 
     def _stands_in(self, name: Tag, due: Tag) -> None:
-        """Give the waiter of the next delivery the recorded name, because it waits under another one."""
+        """Give the waiter of the next delivery the recorded name, because it waits under another name."""
         waiter = self.gate.waiting.pop(name)
         waiter.tag = due
         self.gate.waiting[due] = waiter

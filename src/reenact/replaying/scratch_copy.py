@@ -250,7 +250,7 @@ class Copy:
                 (_rmdir if spot.is_folder else _unlink)(spot.place.path)
 
     def move(self, source: Spot, target: Spot, *, slash: bool = False) -> None:
-        """Move a path to another one, which it replaces. ``slash``: one of the paths was written with a slash at its
+        """Move a path to another path, which it replaces. ``slash``: one of the paths was written with a slash at its
         end."""
         if source.about is None:
             raise error(errno.ENOENT)

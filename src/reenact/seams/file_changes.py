@@ -211,7 +211,7 @@ class _Changes:
             self._was(place, found)
 
     def land(self, folder: str, path: str) -> None:
-        """A folder is about to replace another one, or one that was removed: its contents are new there."""
+        """A folder is about to take the path of another folder, present or removed: its contents are new there."""
         top = self._place(path)
         if self._names > MOST or self._made.get(top) == _TEMPORARY:
             return

@@ -31,7 +31,7 @@ def offers(url: str | None, kind: str, start: str, most: int) -> list[Offer]:
 
     Args:
         url: URL of the store; None for the default.
-        kind: ``run`` (and events of one, after a colon), ``tag``, ``tool``, ``agent``, ``user``, ``tenant`` or
+        kind: ``run`` (and events of a run, after a colon), ``tag``, ``tool``, ``agent``, ``user``, ``tenant`` or
             ``session``.
         start: The beginning of the names.
         most: The most names.

@@ -70,7 +70,7 @@ class Usage:
 
     Args:
         reading: The store's reading connection.
-        fetch: Reads a payload, because long evidence is stored as one.
+        fetch: Reads a payload, because long evidence is stored as a payload.
     """
 
     def __init__(self, reading: ReadConnection, fetch: Callable[[Payload], bytes]) -> None:

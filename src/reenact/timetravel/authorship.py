@@ -205,7 +205,7 @@ class _Values:
 
 
 def descend(value: Json | Absent, path: Sequence[str]) -> Json | Absent:
-    """The value at a path below another one; ``ABSENT`` without one."""
+    """The value at a path below another value; ``ABSENT`` where there is none."""
     for key in path:
         if isinstance(value, Mapping) and key in value:
             value = value[key]

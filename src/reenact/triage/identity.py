@@ -63,8 +63,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _IdentityRelation:
-    """The relation of one tool call to one identity: ``right`` carries it, ``wrong`` carries another one, ``hidden``
-    may carry it."""
+    """The relation of one tool call to one identity: ``right`` carries it, ``wrong`` carries another identity,
+    ``hidden`` may carry it."""
 
     act: SceneCall
     how: str

@@ -28,7 +28,7 @@ def model_in(url: str) -> str:
 
 
 def readdressed(url: str, model: str) -> str:
-    """The address with another model in place of the one that it names; unchanged without one.
+    """The address with another model in place of the one that it names; unchanged if it names none.
 
     Args:
         url: Whole, or from its path on.

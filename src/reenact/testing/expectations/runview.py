@@ -78,7 +78,7 @@ class RunView:
         return [_called(*each) for each in zip(events, args, results, strict=True)]
 
     def state(self, step: str | None = None) -> Json:
-        """The last state that a step left; of the named step, if a name is given. None without one."""
+        """The last state that a step left; of the named step, if a name is given. None if there is no state."""
         return self._scope.value("state") if step is None else self._scope.call("state", step)
 
 

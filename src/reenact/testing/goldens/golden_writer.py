@@ -27,7 +27,7 @@ def with_golden(
     Args:
         path: The bundle.
         golden: Its new facts.
-        overlays: Its new list of later recordings; None keeps the old one.
+        overlays: Its new list of later recordings; None keeps the old list.
         opinions: New opinions of judges; each replaces an earlier one on the same question.
 
     Raises:

@@ -179,7 +179,7 @@ class Reply:
         status: HTTP status.
         headers: Further header lines; the framing is added when it is written.
         body: The body, when it is sent whole.
-        frames: The pieces of a streamed body, one chunk each; None for a whole one.
+        frames: The pieces of a streamed body, one chunk each; None for a body that is sent whole.
     """
 
     status: int = 200

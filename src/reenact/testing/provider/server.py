@@ -37,7 +37,7 @@ class ScriptedProvider:
     each. It is no model and says so: ``Server: reenact-scripted-provider`` and ``x-reenact-scripted: 1``.
 
     Use it as a context manager; its threads are daemons and end with it. A program under test that is recorded should
-    talk to one in a process of its own (``ProviderProcess``), as it would to a real one.
+    talk to a provider in a process of its own (``ProviderProcess``), as it would to a real one.
 
     Args:
         script: The world; without one, models improvise.

@@ -105,7 +105,8 @@ def _names(found: object) -> list[str]:
 def clean(
     run: Run, records: Iterable[Record], known: KnownCredentials, removed: RemovedValues | None = None
 ) -> CleanBundle:
-    """The records of a run without credentials, also at places that were recorded before a value was known as one.
+    """The records of a run without credentials, also at places that were recorded before a value was known as a
+    credential.
 
     Args:
         run: The run.

@@ -64,7 +64,7 @@ class Alarm:
         return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
-        """The alarm that is pending after this one's signal; None where none is."""
+        """The alarm that is pending after the signal of this one; None where none is pending."""
         if not self.every_us:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
