@@ -135,7 +135,7 @@ class Hold(StrEnum):
     """The means by which a source of chance is held fixed.
 
     ``FROZEN``: a replay answers reads of the source from the recording. ``PINNED``: the run fixed the source by a value
-    that a live run would use again. ``ACCEPTED``: nothing holds it.
+    that a live run would use again. ``ACCEPTED``: nothing holds the source fixed.
     """
 
     FROZEN = "frozen"

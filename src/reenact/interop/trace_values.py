@@ -1,4 +1,4 @@
-"""Values of traces taken apart: JSON in texts, and lists and objects that were flattened to keys with dots."""
+"""Takes values of traces apart: JSON in texts, and lists and objects that were flattened to keys with dots."""
 
 from __future__ import annotations
 

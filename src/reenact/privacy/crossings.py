@@ -163,7 +163,7 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
 
 
 def _entries(entries: NewEntries, clean: bytes) -> NewEntries:
-    """The new entries of a growing list, replaced by those of the list ``clean``.
+    """The new entries of a growing list, with the entries taken from ``clean``, the same list after cleaning.
 
     Raises:
         Exhausted: The cleaned value is no list.

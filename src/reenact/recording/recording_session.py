@@ -431,7 +431,7 @@ class RecordingSession:
             return []
 
     def finish_idle_work(self) -> None:
-        """Do as much idle work as the time allows: the totals of the run contain its sums."""
+        """Do as much idle work as the time allows: its sums become part of the run's totals."""
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass

@@ -119,8 +119,8 @@ class GrownStates:
         return True
 
     def doubted(self, proof: GrowthProof) -> tuple[ComparedState, list[int]] | None:
-        """The states that counted as equal although a proof has found another entry in a list: the last state, and the
-        steps of all these states. None where the proof confirms them."""
+        """The states that counted as equal until a proof found a differing entry in a list: the last of them, and the
+        steps of all. None where the proof confirms them."""
         known = self._known.get(proof.number)
         if known is None or known.last is None:
             return None

@@ -47,7 +47,7 @@ class WatchLook(NamedTuple):
         """The part of the time in which the program has worked, and the part that is left out.
 
         If a thread is ready, all time without work is left out; an import counts as work only in part. If no thread is
-        ready now, one may have been ready for as long as the look was late, or as a thread was delayed."""
+        ready now, a thread may have been ready before, for as long as the look was late or a thread was delayed."""
         if not self.ready:
             return 0, max(self.late_us, min(self.past_us, self.delayed_us))
         worked_us = min(self.past_us, self.used_us // IMPORTING if self.importing else self.used_us)

@@ -281,7 +281,7 @@ _fallback: Lane | None = None
 
 
 def unseen(task: Any) -> Lane | None:
-    """The lane of a task whose start no hook saw. It is unowned if its context belongs to a session."""
+    """The lane of a task whose start no hook saw. The lane is unowned if the task's context belongs to a session."""
     near = _context.get()
     if near is None:
         return _fallback

@@ -49,7 +49,7 @@ class Experiment:
     fresh: bool = False
 
     def asked(self) -> Iterator[CellOrder]:
-        """Every cell: row by row, each on every candidate, repeats last."""
+        """Every cell, row by row: a row on each candidate, and there each repeat."""
         for row in self.rows:
             for candidate in self.candidates:
                 yield from (CellOrder(row, candidate, repeat) for repeat in range(1, self.repeat + 1))

@@ -212,7 +212,7 @@ def _line_of(mark: Mark, now: int, width: int) -> str:
 
 
 def _layout(width: int, *, named: bool) -> dict[str, int]:
-    """The columns for a width, and the width of each column; negative for figures."""
+    """The columns for a width, each with its own width, which is negative for a column of figures."""
     wide = width >= _WIDE
     layout = {"RUN": 8, "WHEN": 6}
     if named:
