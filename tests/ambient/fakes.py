@@ -84,16 +84,16 @@ class Player(Recorder):
 def listening(session: Recorder) -> Iterator[lanes.Lane]:
     """A session listens to the block, in a lane named root."""
     lane = lanes.Lane("root", session, OpenSchedule().gate)
-    clock.install()
-    entropy.install()
+    clock.rebinding.join()
+    entropy.rebinding.join()
     lanes.session_began()
     try:
         with lanes.inside(lane):
             yield lane
     finally:
         lanes.session_ended()
-        entropy.remove()
-        clock.remove()
+        entropy.rebinding.leave()
+        clock.rebinding.leave()
 
 
 def twice(agent: Callable[[], Any]) -> tuple[Any, Any, Recorder, Player]:

@@ -49,7 +49,7 @@ def clean() -> Iterator[None]:
 
 def bound() -> Rebinding:
     """A rebinding of the function, which searches every module."""
-    made = Rebinding(lambda name: False)
+    made = Rebinding(exempt=lambda name: False)
     made.add(OWNER, "real", real, ours)
     return made
 
@@ -96,7 +96,7 @@ def test_a_module_that_is_still_being_imported_is_looked_at_again() -> None:
 @pytest.mark.parametrize("late", [False, True])
 def test_a_module_that_was_searched_for_one_set_is_known_to_another(late: bool) -> None:
     """``late``: the other set is made when the module has been searched already."""
-    also = Rebinding(lambda name: False)
+    also = Rebinding(exempt=lambda name: False)
     if not late:
         also.add(OWNER, "other", other, ours)
     sys.modules[NAMES[0]] = loaded = module(NAMES[0])
@@ -117,7 +117,7 @@ def test_a_module_that_was_searched_for_one_set_is_known_to_another(late: bool) 
 @pytest.mark.usefixtures("clean")
 def test_only_the_first_session_begins_it_and_only_the_last_one_ends_it() -> None:
     said: list[str] = []
-    rebinding = Rebinding(lambda name: False, lambda: said.append("begins"), lambda: said.append("ends"))
+    rebinding = Rebinding(lambda: said.append("begins"), lambda: said.append("ends"), exempt=lambda name: False)
     rebinding.join()
     rebinding.join()
     rebinding.leave()

@@ -132,8 +132,8 @@ def begin(instructions: dict[str, Any]) -> None:
         partial.write_text(json.dumps(kept))
         partial.rename(place / "result")
 
-    clock.install()
-    entropy.install()
+    clock.rebinding.join()
+    entropy.rebinding.join()
     lane = lanes.Lane("root", session, None)
     lanes.session_began(lane)
     stdio.install(printed, terminal=terminal)

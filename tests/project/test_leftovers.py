@@ -36,8 +36,8 @@ def _session() -> Callable[[], None]:
 
 
 def _clocks() -> Callable[[], None]:
-    clock.install()
-    return clock.remove
+    clock.rebinding.join()
+    return clock.rebinding.leave
 
 
 def _patch() -> Callable[[], None]:

@@ -26,7 +26,7 @@ from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.wallclock import WallClock
 
-__all__ = ["EXEMPT", "REAL", "install", "remove"]
+__all__ = ["EXEMPT", "REAL", "rebinding"]
 
 EXEMPT: Final = frozenset(
     {
@@ -235,7 +235,7 @@ def _read_wall() -> int:
 
 _wall = WallClock(_read_wall)
 REAL.time_ns = _wall.real_ns
-_rebinding = Rebinding(_is_exempt, _wall.install, _wall.remove)
+rebinding = Rebinding(_wall.install, _wall.remove, exempt=_is_exempt)
 _system = _System()
 _loadavg: Any = getattr(os, "getloadavg", None)
 
@@ -251,28 +251,16 @@ def _prepare() -> None:
         if real is None:
             continue
         clock = _Clock(source, real)
-        _rebinding.add(time, name, getattr(time, name), clock.seconds)
-        _rebinding.add(time, f"{name}_ns", getattr(time, f"{name}_ns"), clock.ns)
+        rebinding.add(time, name, getattr(time, name), clock.seconds)
+        rebinding.add(time, f"{name}_ns", getattr(time, f"{name}_ns"), clock.ns)
     if REAL.clock_gettime_ns is not None:
-        _rebinding.add(time, "clock_gettime", time.clock_gettime, _system.gettime)
-        _rebinding.add(time, "clock_gettime_ns", time.clock_gettime_ns, _system.gettime_ns)
-    _rebinding.add(os, "times", os.times, _system.times)
+        rebinding.add(time, "clock_gettime", time.clock_gettime, _system.gettime)
+        rebinding.add(time, "clock_gettime_ns", time.clock_gettime_ns, _system.gettime_ns)
+    rebinding.add(os, "times", os.times, _system.times)
     if hasattr(os, "getloadavg"):
-        _rebinding.add(os, "getloadavg", _loadavg, _system.loadavg)
-    _rebinding.add(time, "ctime", REAL.ctime, _system.ctime)
-    _rebinding.add(time, "asctime", REAL.asctime, _system.asctime)
+        rebinding.add(os, "getloadavg", _loadavg, _system.loadavg)
+    rebinding.add(time, "ctime", REAL.ctime, _system.ctime)
+    rebinding.add(time, "asctime", REAL.asctime, _system.asctime)
 
 
 _prepare()
-
-
-def install() -> None:
-    """One more session listens: from the first session on, reads of the clocks come here.
-
-    Costs the search of modules not seen before."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, the clocks are the system's again."""
-    _rebinding.leave()

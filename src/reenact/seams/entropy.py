@@ -26,7 +26,7 @@ from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["install", "remove", "restore", "snapshot"]
+__all__ = ["rebinding", "restore", "snapshot"]
 
 SEED_BYTES: Final = 32
 """Entropy that an unseeded generator starts from while it is recorded."""
@@ -164,36 +164,30 @@ def _forget_timestamps() -> None:
                 setattr(module, name, None)
 
 
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact", _forget_timestamps, _forget_timestamps)
-
-
-def _prepare() -> None:
-    system = _System()
-    _rebinding.add(os, "urandom", _urandom, system.urandom)
-    _rebinding.add(random, "_urandom", _urandom, system.urandom)
-    if hasattr(os, "getrandom"):
-        _rebinding.add(os, "getrandom", _getrandom, system.getrandom)
-    _rebinding.add(random, "random", random.random, MethodType(_SharedRandom.random, _shared))
-    _rebinding.add(random, "getrandbits", random.getrandbits, MethodType(_SharedRandom.getrandbits, _shared))
-    _rebinding.add(random, "seed", random.seed, MethodType(_recorded_seed, _shared))
-    _rebinding.add(random.Random, "seed", _seed, _recorded_seed, early=False)
-    _rebinding.add(_shared, "__class__", random.Random, _SharedRandom, early=False)
-
-
-_prepare()
-
-
-def install() -> None:
-    """One more session listens: from the first session on, draws come here."""
-    _rebinding.join()
+def _begin() -> None:
+    _forget_timestamps()
     when_imported("uuid", _hook_uuid)  # hooked once, for the life of the process
     when_imported("uuid_utils", _hook_uuid_utils)
     when_imported("uuid_utils.compat", _hook_uuid_utils)
 
 
-def remove() -> None:
-    """One session has ended. After the last one, entropy is the system's again."""
-    _rebinding.leave()
+rebinding = Rebinding(_begin, _forget_timestamps)
+
+
+def _prepare() -> None:
+    system = _System()
+    rebinding.add(os, "urandom", _urandom, system.urandom)
+    rebinding.add(random, "_urandom", _urandom, system.urandom)
+    if hasattr(os, "getrandom"):
+        rebinding.add(os, "getrandom", _getrandom, system.getrandom)
+    rebinding.add(random, "random", random.random, MethodType(_SharedRandom.random, _shared))
+    rebinding.add(random, "getrandbits", random.getrandbits, MethodType(_SharedRandom.getrandbits, _shared))
+    rebinding.add(random, "seed", random.seed, MethodType(_recorded_seed, _shared))
+    rebinding.add(random.Random, "seed", _seed, _recorded_seed, early=False)
+    rebinding.add(_shared, "__class__", random.Random, _SharedRandom, early=False)
+
+
+_prepare()
 
 
 _STATE = struct.Struct("<B625IBd")

@@ -26,7 +26,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.switchboard import guarded
 
-__all__ = ["NOTE", "install", "remove"]
+__all__ = ["NOTE", "rebinding"]
 
 NOTE: Final = "variable."
 """The beginning of the name of a note that a replay makes of a variable which was not set when the run was recorded."""
@@ -132,16 +132,6 @@ def _iter(self: Any) -> Any:
     return _iterate(self)
 
 
-_rebinding = Rebinding(lambda name: True)
-_rebinding.add(_Environ, "__getitem__", _get, _getitem, early=False)
-_rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)
-
-
-def install() -> None:
-    """One more session listens: from the first session on, reads of variables come here."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, the environment is the interpreter's own again."""
-    _rebinding.leave()
+rebinding = Rebinding(exempt=lambda name: True)
+rebinding.add(_Environ, "__getitem__", _get, _getitem, early=False)
+rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)

@@ -23,7 +23,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.switchboard import begin, guarded
 
-__all__ = ["install", "remove"]
+__all__ = ["rebinding"]
 
 RULE: Final = "file/1"
 """Key of an opening: the path below the root."""
@@ -121,16 +121,6 @@ def _supplied(outcome: Value | Failure, how: tuple[Any, ...]) -> Any:
 
 
 _opening = _OpenFunction()
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
-_rebinding.add(builtins, "open", _open, _opening.open)
-_rebinding.add(io, "open", _open, _opening.open)
-
-
-def install() -> None:
-    """One more session keeps contents: from the first session on, openings come here."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, ``open`` is the builtin again."""
-    _rebinding.leave()
+rebinding = Rebinding()
+rebinding.add(builtins, "open", _open, _opening.open)
+rebinding.add(io, "open", _open, _opening.open)

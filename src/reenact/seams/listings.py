@@ -25,7 +25,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.switchboard import guarded
 
-__all__ = ["install", "remove"]
+__all__ = ["rebinding"]
 
 T = TypeVar("T")
 _listdir = os.listdir
@@ -230,22 +230,12 @@ def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError
 
 
 _folders = _Folders()
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
-_rebinding.add(os, "listdir", _listdir, _folders.listdir)
-_rebinding.add(os, "scandir", _scandir, _folders.scandir)
+rebinding = Rebinding()
+rebinding.add(os, "listdir", _listdir, _folders.listdir)
+rebinding.add(os, "scandir", _scandir, _folders.scandir)
 
 _globber: Any = getattr(glob, "_StringGlobber", None)
 if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # bound in a class by Python 3.13
     _bound = _globber.__dict__["scandir"]
     if _bound.__func__ is _scandir:
-        _rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)
-
-
-def install() -> None:
-    """One more session listens: from the first session on, listings come here."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, folders are the system's own again."""
-    _rebinding.leave()
+        rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)

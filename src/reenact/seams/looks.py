@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.project_paths import absolute, below, installed, root_of, text_of
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["ABSENT", "NOTE", "install", "remove"]
+__all__ = ["ABSENT", "NOTE", "rebinding"]
 
 NOTE: Final = "there."
 """The beginning of the name of a note; the path below the root follows. The note holds the kind of the entry."""
@@ -123,21 +123,16 @@ def _what(place: str) -> str:
 
 
 _looks = _Looks()
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
-_rebinding.add(os, "stat", _stat, _looks.stat)
-_rebinding.add(os, "access", _access, _looks.access)
+
+
+def _forget() -> None:
+    _last.told = (None, set())
+
+
+rebinding = Rebinding(ends=_forget)
+rebinding.add(os, "stat", _stat, _looks.stat)
+rebinding.add(os, "access", _access, _looks.access)
 os.supports_dir_fd |= {_looks.stat, _looks.access}
 os.supports_follow_symlinks |= {_looks.stat, _looks.access}
 os.supports_fd |= {_looks.stat}
 os.supports_effective_ids |= {_looks.access}
-
-
-def install() -> None:
-    """One more session listens: from the first session on, looks come here."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, ``os`` is the system's own again."""
-    _rebinding.leave()
-    _last.told = (None, set())

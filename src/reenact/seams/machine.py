@@ -17,7 +17,7 @@ from reenact.facts.call import Json
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["facts", "install", "meant", "remove"]
+__all__ = ["facts", "meant", "rebinding"]
 
 _SHOWN: Final = frozenset({"logging", "__main__"})
 """Modules of the standard library whose reading of the process id a person sees."""
@@ -78,19 +78,9 @@ def meant(pid: int) -> int:
     return _getpid() if pid == _kept("pid") else pid
 
 
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
-_rebinding.add(os, "getpid", _getpid, getpid)
-_rebinding.add(os, "getppid", _getppid, getppid)
-_rebinding.add(socket, "gethostname", _gethostname, gethostname)
+rebinding = Rebinding()
+rebinding.add(os, "getpid", _getpid, getpid)
+rebinding.add(os, "getppid", _getppid, getppid)
+rebinding.add(socket, "gethostname", _gethostname, gethostname)
 if _uname is not None:
-    _rebinding.add(os, "uname", _uname, uname)
-
-
-def install() -> None:
-    """One more session listens."""
-    _rebinding.join()
-
-
-def remove() -> None:
-    """One session has ended. After the last one, the machine's own facts are given again."""
-    _rebinding.leave()
+    rebinding.add(os, "uname", _uname, uname)

@@ -123,20 +123,25 @@ def lay_beneath(replacements: dict[int, tuple[Any, Any]], spared: Collection[str
                 namespace[key] = found[1]
 
 
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "reenact"
+
+
 class Rebinding:
     """A set of replacements that can be applied and undone, any number of times.
 
     Args:
-        exempt: Says of a module's name that its own names keep the real functions.
         begins, ends: Called before the replacements of the first session are put in place, and after those of the last
             session are removed.
+        exempt: Says of a module's name that its own names keep the real functions; ours, by default.
     """
 
     def __init__(
         self,
-        exempt: Callable[[str], bool],
         begins: Callable[[], object] = tuple,
         ends: Callable[[], object] = tuple,
+        *,
+        exempt: Callable[[str], bool] = _is_ours,
     ) -> None:
         self._exempt = exempt
         self._begins = begins

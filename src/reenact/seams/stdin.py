@@ -251,7 +251,7 @@ def _parted(answered: bytes) -> tuple[bytes, str, bytes]:
 
 _taken: dict[str, tuple[Any, Any]] = {}
 _answers = _Answers()
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding = Rebinding()
 _rebinding.add(builtins, "input", _real_input, _answers.input)
 _rebinding.add(os, "read", _real_read, _answers.read)
 

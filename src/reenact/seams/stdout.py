@@ -142,7 +142,7 @@ class _OutputListener:
 
 
 _told = _OutputListener()
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding = Rebinding()
 _rebinding.add(os, "write", _real_write, _told.write)
 _rebinding.add(os, "isatty", _real_isatty, _told.isatty)
 if _real_size is not None:

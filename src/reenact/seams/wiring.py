@@ -67,6 +67,8 @@ LATE: Final = (
 )
 """The seams that are loaded when the program imports a library; none of them imports one."""
 
+_REBOUND: Final = tuple(seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks))
+"""What is replaced as long as any session listens, in this order."""
 
 _lock = _thread.allocate_lock()
 _installed = False
@@ -105,10 +107,10 @@ def rehearse() -> None:
     rebinding.search_ahead()
     lazy_dataclass.complete()
     lazy_regex.complete()
-    for seam in (clock, entropy, machine, environment_variables, listings, looks):
-        seam.install()
-    for seam in (looks, listings, environment_variables, machine, entropy, clock):
-        seam.remove()
+    for each in _REBOUND:
+        each.join()
+    for each in reversed(_REBOUND):
+        each.leave()
 
 
 @contextmanager
@@ -126,23 +128,15 @@ def host(listening: AbstractContextManager[None], run: Run) -> Iterator[None]:
 
 def begin(run: Run) -> None:
     """The session of a run begins: the clocks, the entropy, the environment and the machine's name follow it."""
-    clock.install()
-    entropy.install()
-    machine.install()
-    environment_variables.install()
-    listings.install()
-    looks.install()
+    for each in _REBOUND:
+        each.join()
     if run.capture.get("file_contents"):
-        file_contents.install()
+        file_contents.rebinding.join()
 
 
 def end(run: Run) -> None:
     """The session of a run ends; after the last one the clocks are the system's again."""
     if run.capture.get("file_contents"):
-        file_contents.remove()
-    looks.remove()
-    listings.remove()
-    environment_variables.remove()
-    machine.remove()
-    entropy.remove()
-    clock.remove()
+        file_contents.rebinding.leave()
+    for each in reversed(_REBOUND):
+        each.leave()

@@ -194,16 +194,16 @@ def _listening() -> Iterator[_FrozenTime]:
     assert session is not None
     fallback = lanes.unowned(session, OpenSchedule().gate)
     numpy_random.install()
-    clock.install()
-    entropy.install()
+    clock.rebinding.join()
+    entropy.rebinding.join()
     lanes.session_began(fallback)
     try:
         with lanes.inside(fallback):
             yield session
     finally:
         lanes.session_ended(fallback)
-        entropy.remove()
-        clock.remove()
+        entropy.rebinding.leave()
+        clock.rebinding.leave()
         with _lock:
             _current = None
 

@@ -50,7 +50,7 @@ def _hook(module: ModuleType, name: str, describe: Callable[..., Call]) -> None:
         return opening
 
     replace(module, name, make)
-    early = Rebinding(lambda _name: False)
+    early = Rebinding(exempt=lambda _name: False)
     early.add(module, name, original, getattr(module, name))
     early.apply()
 
