@@ -8,7 +8,7 @@ from reenact.facts.call import Json
 from reenact.seams import stdin, stdout
 from reenact.seams.stdout import OnBytes, OutputDigest, facts, flush
 
-__all__ = ["OutputDigest", "facts", "flush", "install", "remove"]
+__all__ = ["OutputDigest", "facts", "flush", "install"]
 
 
 def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) -> list[str]:
@@ -26,9 +26,3 @@ def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) ->
     if not stdin.take_over(terminal):
         gaps.append("standard input is not recorded")
     return gaps
-
-
-def remove() -> None:
-    """Put the earlier streams back."""
-    stdin.give_back()
-    stdout.give_back()

@@ -28,7 +28,7 @@ from reenact.seams import descriptors
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["OutputDigest", "buffer_size", "facts", "flush", "give_back", "take_over", "unwatch", "watch"]
+__all__ = ["OutputDigest", "buffer_size", "facts", "flush", "take_over", "unwatch", "watch"]
 
 OnBytes = Callable[[int, bytes], None]
 """Takes the stream (1 or 2) and bytes; its faults are swallowed."""
@@ -206,18 +206,6 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
             setattr(sys, f"__{name}__", rebuilt)
     _rebinding.apply()
     return watched
-
-
-def give_back() -> None:
-    """Undo ``take_over``: put the earlier streams back."""
-    flush()
-    for name, (stream, rebuilt) in _taken.items():
-        for place in (name, f"__{name}__"):
-            if getattr(sys, place) is rebuilt:
-                setattr(sys, place, stream)
-    _taken.clear()
-    _rebinding.undo()
-    _told.on_bytes = _told.terminal = None
 
 
 def flush() -> None:
