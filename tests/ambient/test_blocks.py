@@ -31,7 +31,7 @@ class _Printing(Recorder):
         super().__init__()
         self.output = {1: b"", 2: b""}
         self.asked: list[Call] = []
-        self.run = types.SimpleNamespace(id="run-7")
+        self.run = types.SimpleNamespace(id="run-7", environment={})
 
     def printed(self, stream: int, data: bytes) -> None:
         """Keep."""
@@ -101,12 +101,12 @@ def test_a_fault_of_the_recorder_loses_no_output(session: _Printing, capsys: pyt
 
 def test_questions_of_a_block_are_crossings(session: _Printing) -> None:
     real = builtins.input
-    stdin.watch()
+    stdin.questions.join()
     try:
         with listening(session):
             assert input("what? ") == "forty-two"
     finally:
-        stdin.unwatch()
+        stdin.questions.leave()
     (call,) = session.asked
     assert (call.kind.value, call.name, call.rule, call.body) == ("human", "input", "prompt/1", b"what? ")
     assert builtins.input is real

@@ -20,6 +20,23 @@ except EOFError as error:
     print("nobody", error)
 """
 
+BLOCK = """
+import reenact
+
+@reenact.record
+def ask():
+    name = input("Name? ")
+    try:
+        input("More? ")
+    except EOFError as error:
+        print("nobody", error)
+    return name
+
+if __name__ == "__main__":
+    print(ask())
+"""
+HERE = "import agent, reenact; print(reenact.replay('@', entry=agent.ask).output)"
+
 
 def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
     lines = "Ada Lovelace\ny\n\n\u00fcber"
@@ -146,3 +163,14 @@ def test_a_person_at_a_terminal_is_asked_once(world: World) -> None:
     replayed = world.replay()
     assert replayed.returncode in (0, 1) and "deleted True" in replayed.stdout, replayed.stderr
     assert "matched 2 of 2" in replayed.stderr
+
+
+def test_a_question_in_a_recorded_block_is_answered_again(world: World) -> None:
+    world.write(BLOCK)
+    ran = world.run(sys.executable, "agent.py", stdin="Ada\n")
+    assert ran.stdout == "Name? More? nobody EOF when reading a line\nAda\n", ran.stderr
+    assert '"Name? " -> "Ada"' in world.shown() and '"More? " -> "(no answer)"' in world.shown()
+    replayed = world.replay()
+    assert replayed.returncode == 0 and "same (exact)" in replayed.stderr, replayed.stdout + replayed.stderr
+    here = world.run(sys.executable, "-c", HERE, stdin="Bob\nNo\n")
+    assert here.stdout == ran.stdout, here.stderr

@@ -208,12 +208,8 @@ class Rebinding:
                     namespace[name] = replacement
         _modules.search()
 
-    def undo(self) -> None:
-        """Put the originals back wherever a name still has the replacement."""
-        with _modules.lock:
-            self._undo()
-
     def _undo(self) -> None:
+        """Put the originals back wherever a name still has the replacement."""
         if not self.applied:
             return
         self.applied = False

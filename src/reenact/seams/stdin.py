@@ -12,8 +12,8 @@ import contextlib
 import io
 import os
 import sys
-import threading
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any, Final
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
@@ -25,13 +25,16 @@ from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 from reenact.seams.waits import outside
 
-__all__ = ["INPUT_RULE", "PROMPT_RULE", "give_back", "is_ours", "take_over", "unwatch", "watch"]
+__all__ = ["INPUT_RULE", "PROMPT_RULE", "is_ours", "questions", "take_over"]
 
 INPUT_RULE: Final = "stdin/1"
 """Key of a raw read: its name alone. The requested size is left out, because the buffer chooses it, not the agent."""
 
 PROMPT_RULE: Final = "prompt/1"
 """Key of a question: its prompt, which is the body."""
+
+_ENDED: Final = "EOF when reading a line"
+"""What ``input`` says at the end of standard input, where there is no terminal."""
 
 _real_read = os.read
 _real_input = builtins.input
@@ -152,29 +155,22 @@ class _Answers:
         lane = listening()
         if lane is None:
             return _real_input(prompt)
-        person = self._asks_a_person()
+        person = _is_asked_at_a_terminal(lane)
         raw = None if person else _our_raw()
-        if not person and raw is None:
+        if not person and raw is None and ("stdin" in _taken or sys.stdout is None):
             return _real_input(prompt)
         asked = str(prompt)
         body = asked.encode("utf-8", "surrogateescape")
         call = Call(Kind.HUMAN, "input", Effect.READ, PROMPT_RULE, {"prompt": asked}, body, "text/plain")
         if raw is not None:
             return _line_for(raw, lane, call, asked)
-        answered = _crossed(lane, call, lambda: _question(asked))
+        if not person:
+            _show(asked)
+        answered = _crossed(lane, call, lambda: _question(asked if person else ""))
         kind, text = answered[:1], answered[1:].decode("utf-8", "surrogateescape")
         if kind == b"-":
-            raise EOFError
+            raise EOFError(*(() if person else (_ENDED,)))
         return text
-
-    def _asks_a_person(self) -> bool:
-        """Whether this is a terminal, in a block whose standard input was not replaced."""
-        if "stdin" not in _taken:
-            return True
-        try:
-            return sys.stdin.isatty() and sys.stdout.isatty()
-        except (AttributeError, OSError, ValueError):
-            return False
 
     def read(self, fd: int, size: int, /) -> bytes:
         """``os.read``."""
@@ -184,6 +180,27 @@ class _Answers:
 
     def __deepcopy__(self, _memo: object) -> _Answers:
         return self
+
+
+def _is_asked_at_a_terminal(lane: Lane) -> bool:
+    """Whether questions are asked at a terminal, where the prompt is no output of the program. A recorded block has not
+    replaced standard input: its process had a terminal if that is noted, or a notebook asks in its place."""
+    if "stdin" not in _taken:
+        told = lane.session.run.environment.get("streams") or {}
+        terminal = all((told.get(name) or {}).get("tty") for name in ("stdin", "stdout"))
+        return terminal or not isinstance(_real_input, BuiltinFunctionType)
+    try:
+        return sys.stdin.isatty() and sys.stdout.isatty()
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _show(prompt: str) -> None:
+    """Print a prompt, as ``input`` does where there is no terminal."""
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
 
 
 def _question(prompt: str) -> bytes:
@@ -215,10 +232,7 @@ def _our_raw() -> RawInput | None:
 
 def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
     """Answer a question from a pipe or a file: print the prompt and read a line, as ``input`` does."""
-    with contextlib.suppress(Exception):
-        sys.stderr.flush()
-    sys.stdout.write(prompt)
-    sys.stdout.flush()
+    _show(prompt)
     performed: list[str] = []
     faults: list[UnicodeError] = []
 
@@ -239,7 +253,7 @@ def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
     if not performed:
         raw.catch_up(sys.stdin.readline, chunk)  # a line that cannot be decoded fails here, as in the recording
     if kind == b"-":
-        raise EOFError("EOF when reading a line")
+        raise EOFError(_ENDED)
     return text
 
 
@@ -251,30 +265,11 @@ def _parted(answered: bytes) -> tuple[bytes, str, bytes]:
 
 _taken: dict[str, tuple[Any, Any]] = {}
 _answers = _Answers()
-_rebinding = Rebinding()
-_rebinding.add(builtins, "input", _real_input, _answers.input)
-_rebinding.add(os, "read", _real_read, _answers.read)
-
-
-_lock = threading.Lock()
-_watchers = 0
-
-
-def watch() -> None:
-    """One more recorded block has begun: questions by ``input`` are crossings, wherever standard input comes from."""
-    global _watchers
-    with _lock:
-        _watchers += 1
-        _rebinding.apply()
-
-
-def unwatch() -> None:
-    """One block has ended. After the last one, ``input`` is the builtin again."""
-    global _watchers
-    with _lock:
-        _watchers -= 1
-        if not _watchers and "stdin" not in _taken:
-            _rebinding.undo()
+questions = Rebinding()
+"""What is replaced as long as any session listens: a question is a crossing, wherever standard input comes from."""
+questions.add(builtins, "input", _real_input, _answers.input)
+_reads = Rebinding()
+_reads.add(os, "read", _real_read, _answers.read)
 
 
 def is_ours() -> bool:
@@ -291,7 +286,7 @@ def take_over(terminal: Any = None) -> bool:
     Returns:
         False when ``sys.stdin`` is not an ordinary stream on file descriptor 0; reads of it are then not recorded.
     """
-    _rebinding.apply()
+    _reads.apply()
     stream: Any = sys.stdin
     if "stdin" in _taken:
         return True
@@ -318,16 +313,3 @@ def take_over(terminal: Any = None) -> bool:
     if sys.__stdin__ is stream:
         sys.__stdin__ = rebuilt  # type: ignore[misc]
     return True
-
-
-def give_back() -> None:
-    """Undo ``take_over``. Input that was read ahead is lost."""
-    if not _watchers:
-        _rebinding.undo()
-    taken = _taken.pop("stdin", None)
-    if taken is not None:
-        stream, rebuilt = taken
-        if sys.stdin is rebuilt:
-            sys.stdin = stream
-        if sys.__stdin__ is rebuilt:
-            sys.__stdin__ = stream  # type: ignore[misc]

@@ -31,6 +31,7 @@ from reenact.seams import (
     rebinding,
     rpc,
     servers,
+    stdin,
     strands,
     websockets,
 )
@@ -67,7 +68,10 @@ LATE: Final = (
 )
 """The seams that are loaded when the program imports a library; none of them imports one."""
 
-_REBOUND: Final = tuple(seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks))
+_REBOUND: Final = (
+    *(seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks)),
+    stdin.questions,
+)
 """What is replaced as long as any session listens, in this order."""
 
 _lock = _thread.allocate_lock()
