@@ -101,12 +101,12 @@ def test_a_fault_of_the_recorder_loses_no_output(session: _Printing, capsys: pyt
 
 def test_questions_of_a_block_are_crossings(session: _Printing) -> None:
     real = builtins.input
-    stdin.questions.join()
+    stdin.rebinding.join()
     try:
         with listening(session):
             assert input("what? ") == "forty-two"
     finally:
-        stdin.questions.leave()
+        stdin.rebinding.leave()
     (call,) = session.asked
     assert (call.kind.value, call.name, call.rule, call.body) == ("human", "input", "prompt/1", b"what? ")
     assert builtins.input is real

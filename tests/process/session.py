@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reenact.facts.call import Call, End, Failure, Value
-from reenact.seams import ambient, clock, entropy, lanes, stdin, stdio
+from reenact.seams import ambient, clock, entropy, lanes, stdio
 
 
 class Turn:
@@ -136,6 +136,5 @@ def begin(instructions: dict[str, Any]) -> None:
     entropy.rebinding.join()
     lane = lanes.Lane("root", session, None)
     lanes.session_began(lane)
-    stdin.questions.join()
     stdio.install(printed, terminal=terminal)
     save()

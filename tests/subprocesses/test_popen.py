@@ -335,3 +335,29 @@ def test_fifty_megabytes_pass_through_in_bounded_memory(agent: Agent) -> None:
         """
     )
     assert printed.startswith("50000000 ")
+
+
+def test_a_recorded_block_keeps_what_passes_through_descriptors(agent: Agent) -> None:
+    agent.write(
+        """
+        import os, subprocess, sys
+        import reenact
+
+        @reenact.record
+        def drive():
+            process = subprocess.Popen(["sh", "-c", "echo $$ >> marks; echo ready; read x; echo got $x"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            first = os.read(process.stdout.fileno(), 100)
+            os.write(process.stdin.fileno(), b"two\\n")
+            second = os.read(process.stdout.fileno(), 100)
+            return [first.decode(), second.decode(), process.wait()]
+
+        if __name__ == "__main__":
+            print(drive())
+        """
+    )
+    ran = agent.run(sys.executable, "agent.py")
+    assert ran.stdout == "['ready\\n', 'got two\\n', 0]\n", ran.stderr
+    replayed = agent.replay()
+    assert replayed.returncode == 0 and "verdict: same (exact)" in replayed.stderr, replayed.stderr
+    assert agent.started() == 1

@@ -25,7 +25,7 @@ from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 from reenact.seams.waits import outside
 
-__all__ = ["INPUT_RULE", "PROMPT_RULE", "is_ours", "questions", "take_over"]
+__all__ = ["INPUT_RULE", "PROMPT_RULE", "is_ours", "rebinding", "take_over"]
 
 INPUT_RULE: Final = "stdin/1"
 """Key of a raw read: its name alone. The requested size is left out, because the buffer chooses it, not the agent."""
@@ -265,11 +265,9 @@ def _parted(answered: bytes) -> tuple[bytes, str, bytes]:
 
 _taken: dict[str, tuple[Any, Any]] = {}
 _answers = _Answers()
-questions = Rebinding()
-"""What is replaced as long as any session listens: a question is a crossing, wherever standard input comes from."""
-questions.add(builtins, "input", _real_input, _answers.input)
-_reads = Rebinding()
-_reads.add(os, "read", _real_read, _answers.read)
+rebinding = Rebinding()
+rebinding.add(builtins, "input", _real_input, _answers.input)
+rebinding.add(os, "read", _real_read, _answers.read)
 
 
 def is_ours() -> bool:
@@ -286,10 +284,10 @@ def take_over(terminal: Any = None) -> bool:
     Returns:
         False when ``sys.stdin`` is not an ordinary stream on file descriptor 0; reads of it are then not recorded.
     """
-    _reads.apply()
     stream: Any = sys.stdin
     if "stdin" in _taken:
         return True
+    rebinding.join()  # for the life of the process
     told = ((terminal or {}).get("stdin")) or {}
     try:
         raw = stream.buffer.raw

@@ -28,7 +28,7 @@ from reenact.seams import descriptors
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["OutputDigest", "buffer_size", "facts", "flush", "take_over", "unwatch", "watch"]
+__all__ = ["OutputDigest", "buffer_size", "facts", "flush", "rebinding", "take_over", "unwatch", "watch"]
 
 OnBytes = Callable[[int, bytes], None]
 """Takes the stream (1 or 2) and bytes; its faults are swallowed."""
@@ -142,11 +142,11 @@ class _OutputListener:
 
 
 _told = _OutputListener()
-_rebinding = Rebinding()
-_rebinding.add(os, "write", _real_write, _told.write)
-_rebinding.add(os, "isatty", _real_isatty, _told.isatty)
+rebinding = Rebinding()
+rebinding.add(os, "write", _real_write, _told.write)
+rebinding.add(os, "isatty", _real_isatty, _told.isatty)
 if _real_size is not None:
-    _rebinding.add(os, "get_terminal_size", _real_size, _told.get_terminal_size)
+    rebinding.add(os, "get_terminal_size", _real_size, _told.get_terminal_size)
 
 
 def facts() -> dict[str, Json]:
@@ -204,7 +204,7 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
         setattr(sys, name, rebuilt)
         if getattr(sys, f"__{name}__") is stream:
             setattr(sys, f"__{name}__", rebuilt)
-    _rebinding.apply()
+    rebinding.join()  # for the life of the process
     return watched
 
 

@@ -32,6 +32,7 @@ from reenact.seams import (
     rpc,
     servers,
     stdin,
+    stdout,
     strands,
     websockets,
 )
@@ -68,9 +69,8 @@ LATE: Final = (
 )
 """The seams that are loaded when the program imports a library; none of them imports one."""
 
-_REBOUND: Final = (
-    *(seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks)),
-    stdin.questions,
+_REBOUND: Final = tuple(
+    seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks, stdin, stdout)
 )
 """What is replaced as long as any session listens, in this order."""
 
