@@ -34,7 +34,7 @@ PROMPT_RULE: Final = "prompt/1"
 """Key of a question: its prompt, which is the body."""
 
 _ENDED: Final = "EOF when reading a line"
-"""What ``input`` says at the end of standard input, where there is no terminal."""
+"""The error text of ``input`` at the end of standard input, where there is no terminal."""
 
 _real_read = os.read
 _real_input = builtins.input

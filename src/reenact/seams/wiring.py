@@ -72,7 +72,7 @@ LATE: Final = (
 _REBOUND: Final = tuple(
     seam.rebinding for seam in (clock, entropy, machine, environment_variables, listings, looks, stdin, stdout)
 )
-"""What is replaced as long as any session listens, in this order."""
+"""The replacements that are in place as long as any session listens, in this order."""
 
 _lock = _thread.allocate_lock()
 _installed = False
