@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         choices=_MODES,
         help="What goldens may record. frozen (default): nothing, and the network is blocked; missing: answers that "
         "are missing, tools stay frozen; rerecord: those that were recorded later, again; review: nothing, it "
-        "shows what today's code does otherwise, and fails unless --reenact-accept accepts it.",
+        "shows what today's code does differently, and fails unless --reenact-accept accepts it.",
     )
     group.addoption(
         "--reenact-accept",

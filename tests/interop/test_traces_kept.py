@@ -163,7 +163,7 @@ def test_a_candidate_is_tried_on_a_group_of_imported_runs(desk: Tried) -> None:
     done = desk.reenact("--json", *words, "--candidate", "m:model=other", *ENTRY)
     lines = [json.loads(line) for line in done.out.splitlines()]
     fates = {line["candidate"]: (line["fate"], line["why"]) for line in lines if line["type"] == "member"}
-    assert done.code == 3 and fates["now"][0] == "fails otherwise" and fates["m"][0] == "not tried"
+    assert done.code == 3 and fates["now"][0] == "fails differently" and fates["m"][0] == "not tried"
     assert "answers only what it tells" in fates["m"][1]
     desk.writes("agent.py", CHANGED)
     assert desk.reenact(*words, *ENTRY).code == 0

@@ -112,7 +112,7 @@ def test_one_that_is_computed_again_is_compared_by_its_digest(store: reenact.Sto
     assert reenact.replay(run.id, entry=agent, store=store).verdict == "exact"
     SIZES.append(5001)
     try:
-        with pytest.raises(reenact.Divergence, match="compute ended otherwise: its value is not the recorded one"):
+        with pytest.raises(reenact.Divergence, match="compute ended differently: its value is not the recorded one"):
             reenact.replay(run.id, entry=agent, store=store)
     finally:
         SIZES.pop()

@@ -125,7 +125,7 @@ def test_changes_are_looked_for_or_not(store: reenact.Store) -> None:
     reenact.record(agent, store=store, policy=Policy(check_changes=False))()
     run = store.open("@")
     assert not any("mutates" in event.outcome.head for event in run.events(name="fill"))  # type: ignore[union-attr]
-    with pytest.raises(reenact.Divergence, match="ended otherwise"):
+    with pytest.raises(reenact.Divergence, match="ended differently"):
         reenact.replay("@", entry=agent, store=store)
 
 

@@ -149,7 +149,7 @@ def test_a_failure_passes_untouched_and_is_kept(store: reenact.Store) -> None:
     assert (_last(store).status, _last(store).error) == ("failed", "LookupError: ('no such order', 4421)")
     assert reenact.replay("@", entry=agent, store=store).verdict == "exact"
     for instead in (lambda: look("x"), lambda: look("x") and None, lambda: look("x")["nothing"]):
-        with pytest.raises(reenact.Divergence, match="ended otherwise"):
+        with pytest.raises(reenact.Divergence, match="ended differently"):
             reenact.replay("@", entry=instead, store=store)
 
 

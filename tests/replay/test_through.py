@@ -41,7 +41,7 @@ def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(de
 
     fixed = {"PRICE_AGENT_VERSION": "v2_checked"}
     stopped = desk.run("replay", "@", "--through", "price_of", status=1, environ=fixed)
-    assert "tool price_of ended otherwise" in stopped.stderr and 'recorded  {"value": 12.0}' in stopped.stderr
+    assert "tool price_of ended differently" in stopped.stderr and 'recorded  {"value": 12.0}' in stopped.stderr
     assert "PriceUnavailable" in stopped.stderr and "the pricing service answered 429" in stopped.stderr
     assert stopped.stdout == ""
 

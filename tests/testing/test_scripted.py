@@ -1,4 +1,4 @@
-"""A scripted model says what it is told to, to real SDKs, and fails the test when it is asked otherwise."""
+"""A scripted model says what it is told to, to real SDKs, and fails the test when it is asked differently."""
 
 from __future__ import annotations
 

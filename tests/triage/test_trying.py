@@ -200,7 +200,7 @@ def test_a_fix_that_breaks_a_healthy_run_is_not_accepted(shop: Shop) -> None:
     alone = shop.tries("--candidate", "now:", "--healthy", "0", status=0)
     assert alone.healthy == [], "without a healthy run it is not seen"
     meant = shop.tries("--candidate", "now:", "--healthy", "0", "--expect", "calls(lookup_order) == 1", status=1)
-    assert meant.members == ["fails otherwise"] * 2
+    assert meant.members == ["fails differently"] * 2
 
 
 def test_a_prompt_is_tried_live_and_priced_before(shop: Shop) -> None:
@@ -302,7 +302,7 @@ def test_members_that_are_left_out_are_counted_wherever_the_trial_is_told(shop: 
     words = ("--group", shop.group["group"], "--candidate", "now:", "--healthy", "0")
     said = shop.desk.run("triage", *words).stdout
     assert "collapses (1 left out: not tried)" in said
-    assert re.search(rf"\n    left out         {left['run'][-8:]}  \S.*block", said)
+    assert re.search(rf"\n    left out  +{left['run'][-8:]}  \S.*block", said)
     paper = shop.desk.run("triage", *words, "--markdown").stdout
     assert paper.startswith("# `now`: group ") and f"- left out: `{left['run'][-8:]}` `" in paper
     assert paper.count("| fixed | ") == 2

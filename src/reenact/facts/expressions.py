@@ -273,7 +273,7 @@ class _Check:
                 if used is WordForm.VALUE
                 else name
             )
-            raise self._refuse(node, f"{name} is used otherwise", f"write {right}: {word.about}")
+            raise self._refuse(node, f"{name} is not used like this", f"write {right}: {word.about}")
 
     def _refuse(self, node: ast.expr, what: str, cause: str = "") -> UsageError:
         line = self._text.splitlines()[: node.lineno] if self._text else []

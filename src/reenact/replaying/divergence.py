@@ -204,7 +204,7 @@ def result_differs(
         )
     return _parted(
         event,
-        f"{event.kind} {event.name} ended otherwise, first at {path or 'the value'}{_sides(left, right)}",
+        f"{event.kind} {event.name} ended differently, first at {path or 'the value'}{_sides(left, right)}",
         (was, now),
         path,
         None,

@@ -53,7 +53,7 @@ def differs(event: Event, now: Value | Failure, next_command: str) -> Divergence
     came = {"bytes": len(now.body)} if isinstance(now, Value) else {"raised": now.error.type, "text": now.error.text}
     was = {"bytes": event.answer.size if event.answer is not None else 0, "digest": digest}
     return Divergence(
-        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise: "
+        f"diverged at event {event.number}: {event.kind} {event.name} ended differently: "
         f"its value is not the recorded one, of which size and digest are kept",
         event=event.number,
         source=event.call.source,

@@ -191,8 +191,8 @@ def _objection(expected: AskCheck | None, ask: Ask) -> str:
     try:
         said = expected(ask)
     except AssertionError as error:
-        return str(error) or "expected otherwise"
-    return "expected otherwise" if said is False else ""
+        return str(error) or "expected another request"
+    return "expected another request" if said is False else ""
 
 
 def _last(ask: Ask) -> str:

@@ -150,7 +150,7 @@ def _hash_seed(run: Run, facts: Mapping[str, Json]) -> Item:
     return _item(
         "hash_seed",
         ItemState.MISSING,
-        "the interpreter chose a secret one: sets may iterate otherwise in a replay",
+        "the interpreter chose a secret one: sets may iterate in another order in a replay",
         capture=("reenact record -- …, which sets one", "PYTHONHASHSEED=0 in the program's environment"),
     )
 

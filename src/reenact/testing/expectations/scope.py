@@ -43,7 +43,7 @@ def misused(expression: Expression) -> UsageError | None:
                 rest = given[texts:]
                 if not right or len(rest) > 1 or not all(isinstance(each, (int, float)) for each in rest):
                     about = next(word.about for word in ASKING_WORDS if word.name == name)
-                    return fault(expression.text, node.col_offset, f"{name}(…) is used otherwise", about)
+                    return fault(expression.text, node.col_offset, f"{name}(…) is not used like this", about)
                 if name == "judge" and rest and not 0 < float(rest[0]) <= 1:
                     scale = "models give 0 to 1; 0.5 is usual"
                     return fault(expression.text, node.col_offset, "ENOUGH is outside the scale", scale)

@@ -188,7 +188,7 @@ def _judged(
     said, message = concluded(told, found.verdicts, found.stale)
     status: Status = said
     if said == "passed" and row.same and not comparison.same:
-        status, message = "failed", first or "it ends otherwise"
+        status, message = "failed", first or "it ends differently"
     elif said == "passed" and not row.golden.judged and not row.same:
         status = "ran"
     unasked = _unasked(told, now)

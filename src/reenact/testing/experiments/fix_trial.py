@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
     FIXED = "fixed"
     ALIKE = "fails alike"
-    OTHERWISE = "fails otherwise"
+    OTHERWISE = "fails differently"
     UNBROKEN = "unbroken"
     BROKEN = "broken"
     UNTRIED = "not tried"

@@ -94,7 +94,7 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
             if new.model_asked and all(new.model_asked != each.model_asked for each in known):
                 return [Cause("model", f"{new.model_asked} is asked, which was not")]
             return [Cause("calls", f"a further question to {new.model_asked or label}")]
-        return requests(old, new, place) or [Cause("calls", f"{label} is asked otherwise", place)]
+        return requests(old, new, place) or [Cause("calls", f"{label} is asked differently", place)]
     category = "prompt" if call["kind"] == Kind.MODEL.value else "calls"
     what = "has no recorded answer" if place is None else "asks something else"
     return [Cause(category, f"{label} {what}: {brief(_arguments(body), _WIDTH)}", place)]

@@ -229,13 +229,13 @@ def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCreden
         return None
     bad = golden.run.status is not Status.OK or blame.whole
     category = Category.FIX if bad and today.run.status is Status.OK else Category.UPDATE
-    return GoldenDifference(category, None, None, "run", "ends otherwise", was, now, digest(was), digest(now))
+    return GoldenDifference(category, None, None, "run", "ends differently", was, now, digest(was), digest(now))
 
 
 def ended_by(told: tuple[str, ...]) -> GoldenDifference:
     """The difference of a run whose calls are all the same, but which a strict replay finds different."""
     now: dict[str, Json] = {"differences": list(told)}
-    return GoldenDifference(Category.UPDATE, None, None, "run", "ends otherwise", {}, now, digest({}), digest(now))
+    return GoldenDifference(Category.UPDATE, None, None, "run", "ends differently", {}, now, digest({}), digest(now))
 
 
 def _end(recording: Recording) -> dict[str, Json]:

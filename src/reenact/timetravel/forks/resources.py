@@ -172,7 +172,7 @@ def gone(run: Run, plan: Plan, call: Call, began: Event | None, why: str) -> Unr
     else:
         cause = (
             "what it had come to by then cannot be had again, and a start that asks what was recorded never acts "
-            "again: fork at the event that began it with code that begins it otherwise, or put @reenact.tool on the "
+            "again: fork at the event that began it with code that begins it differently, or put @reenact.tool on the "
             "function that talks to it and record again"
         )
     sent = f"send {call.name.partition(' ')[2]}"
