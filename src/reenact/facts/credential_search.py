@@ -140,7 +140,7 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
 
 
 def _rest(data: bytes, span: CredentialSpan) -> CredentialSpan:
-    """The span of the stand-in, for a value that is only a vendor's prefix beside a stand-in."""
+    """The span without a vendor's prefix, where the value is only such a prefix and a stand-in."""
     begun = _BEGUN.fullmatch(data, span.start, span.end)
     return span if begun is None else span._replace(start=begun.start(1))
 

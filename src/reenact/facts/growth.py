@@ -112,7 +112,7 @@ class _List:
         digests: The digest of each entry's encoding.
         runs: The digest of each run of entries, over the fingerprints of all of them; none for a run with an entry that
             is not plain.
-        run: The hash of the run that is not complete; None where an entry in it is not plain.
+        run: The hash of the last, incomplete run of entries; None where an entry in it is not plain.
         looks: The number of looks.
         proven: The number of proven looks.
         least: The number of entries at the last proof.

@@ -269,7 +269,8 @@ class WriteConnection:
 
     @contextmanager
     def transaction(self, *, durable: bool = False, waits: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction that begins as ``IMMEDIATE``. Once the block is left, its data survives the end of the process.
+        """A transaction that begins as ``IMMEDIATE``. Once the block is left, the written data survives the end of the
+        process.
 
         Args:
             durable: Whether the data survives a power loss, too.

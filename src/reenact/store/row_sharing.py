@@ -218,9 +218,9 @@ class Heir:
     # --- lanes -------------------------------------------------------------------------------------------------
 
     def share_lanes(self, numbers: Iterable[int], named: Collection[int]) -> None:
-        """Leave lanes without any row of this log to a base that has them. The lanes are those in ``numbers``, and
-        those whose rows have just been left to a base. The lanes in ``named`` stay, because the order of this log names
-        them."""
+        """Leave lanes that have no row in this log to a base that has these lanes. The lanes are those in ``numbers``,
+        and those whose rows have just been left to a base. The lanes in ``named`` stay, because the order of this log
+        names them."""
         wanted = sorted({*numbers} | self._left)
         self._left.clear()
         free = [number for number in wanted if number not in named and not self._is_used(number)]

@@ -333,7 +333,8 @@ _SAID: Final = (
 
 
 def _own(dialect: str, version: str) -> NameTable:
-    """The names for a reader of logs without attributes: it uses its own words (``as_said``)."""
+    """The names for a reader of logs that have no attributes: that reader names values in its own words
+    (``as_said``)."""
     return NameTable(
         dialect, version, {said: (f"{dialect}.{said}",) for said in _SAID}, sorts=(f"{dialect}.operation",)
     )

@@ -205,7 +205,7 @@ def accept(golden_dir: GoldenDir, looked: ReviewResult, reasons: Mapping[str, st
 
 
 def _replace(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
-    """Let a golden answer from today's run, once today's code has passed on that."""
+    """Let a golden answer from today's run, once today's code has passed with the answers of today's run."""
     runs = _with(opened.store.bundle.runs, today)
     with Folder() as scratch:
         aside = GoldenDir(golden_dir.root, Path(scratch).absolute())
