@@ -3,9 +3,10 @@
 A seam describes a crossing as a ``Call`` and asks its session for a ``Crossing``. There are three answers, and a seam
 treats them alike in every session:
 
-- ``Live``: perform the call, and report its result. (Recording; a fork past its cut.) - ``Frozen``: do not perform the
-call; this is its recorded result. (Replay.) - ``Rerun``: run the body, which is the agent's own code, and report its
-result: a recording notes it, a replay compares it. (Steps, tools of effect *none*, ``--through``.)
+- ``Live``: perform the call, and report its result. (Recording; a fork past its cut.)
+- ``Frozen``: do not perform the call; this is its recorded result. (Replay.)
+- ``Rerun``: run the body, which is the agent's own code, and report its result: a recording notes it, a replay compares
+  it. (Steps, tools of effect *none*, ``--through``.)
 
 Each delivery to the agent takes its *turn* at the gate first. Synchronous code waits with ``turn.wait()``, asynchronous
 code with ``await turn``; only turns come in these two forms.

@@ -313,30 +313,25 @@ class Gate:
         with self.lock:
             if self.halted is not None:
                 waiter.halt = self.halted
-                self.running += 1
-                wake()
-                return waiter
-            if self.closed:
+            elif self.closed:
                 waiter.number = -1
-                self.running += 1
-                wake()
-                return waiter
-            if self.running > 0 and tag not in self.signals.held and self.schedule.impatient():
+            elif self.running > 0 and tag not in self.signals.held and self.schedule.impatient():
                 self._let_go()
                 self.passes += 1
                 waiter.number = self.schedule.grant(tag, False)
-                self.running += 1
-                wake()
+            else:
+                if not self.waiting:
+                    self.held_for = UNSEEN
+                self.waiting[tag] = waiter
+                if self.running <= 0:
+                    self.pump()
+                elif deadline_us is None:
+                    self.attend(self)
+                    for poke in self.loops.pokes:
+                        poke()
                 return waiter
-            if not self.waiting:
-                self.held_for = UNSEEN
-            self.waiting[tag] = waiter
-            if self.running <= 0:
-                self.pump()
-            elif deadline_us is None:
-                self.attend(self)
-                for poke in self.loops.pokes:
-                    poke()
+            self.running += 1
+            wake()
         return waiter
 
     def withdraw(self, tag: Tag) -> bool:

@@ -73,24 +73,23 @@ class Watch:
             return
         with self._lock:
             self._gates[gate] = _State(_mono_ns() // 1000)
-            if not self._alive:
-                self._alive = True
-                background.start(self._run)
-            elif self._asleep:
-                self._asleep = False
-                self._bell.release()
+            self._wake()
 
     def keep(self, gate: Gate) -> None:
         """Look at a gate now and then although no strand waits there: the program may wait, where no hook sees it, for
         a delivery that never comes. Used by a replay that has its process to itself."""
         with gate.lock, self._lock:
             self._kept.add(gate)
-            if not self._alive:
-                self._alive = True
-                background.start(self._run)
-            elif self._asleep:
-                self._asleep = False
-                self._bell.release()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Begin to look, or go on. The caller holds the lock."""
+        if not self._alive:
+            self._alive = True
+            background.start(self._run)
+        elif self._asleep:
+            self._asleep = False
+            self._bell.release()
 
     def forked(self) -> None:
         """In a forked child: the thread is gone."""
