@@ -32,7 +32,7 @@ class Recorder:
         self.read.append((lane.path, source, fresh))
         return fresh
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: lanes.Lane, source: str, fresh: Any) -> Any:
         """Pass on."""
         self.virtual_reads.append(source)
         return fresh
@@ -70,7 +70,7 @@ class Player(Recorder):
         self.surplus += 1
         return ambient.extrapolate(source, values[-1] if values else None, n - len(values) + 1, lane.path.encode())
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: lanes.Lane, source: str, fresh: Any) -> Any:
         """A clock that stands at one second."""
         return 1_000_000_000
 

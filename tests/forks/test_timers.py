@@ -177,6 +177,54 @@ def test_a_timer_that_did_not_fire_is_set_as_late_as_it_was(forks: Forks) -> Non
     forks.replays_exactly(report["run"])
 
 
+BY_THE_CLOCK = """
+    import asyncio, time
+    import reenact
+
+    def work(seconds):
+        until = time.process_time() + seconds
+        while time.process_time() < until:
+            pass
+
+    @reenact.tool(effect="read")
+    async def look(query):
+        await asyncio.sleep(9)
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        with reenact.step("plan", {"limit": 2}) as state:
+            pass
+        work(0.12)
+        asked = asyncio.ensure_future(look("a"))
+        deadline = loop.time() + state["limit"]
+        work(WORK)
+        SET
+    asyncio.run(main())
+"""
+BY_CALL_AT = """loop.call_at(deadline, asked.cancel)
+        print((await asyncio.gather(asked, return_exceptions=True))[0].__class__.__name__)"""
+BY_TIMEOUT_AT = """try:
+            async with asyncio.timeout_at(deadline):
+                await asked
+        except TimeoutError as error:
+            print(type(error).__name__)"""
+
+
+@pytest.mark.parametrize("work", ["0", "0.12"])
+@pytest.mark.parametrize("way", [BY_CALL_AT, BY_TIMEOUT_AT], ids=["call_at", "timeout_at"])
+def test_a_deadline_that_the_code_computes_of_the_loops_clock_comes_when_it_is_due(
+    forks: Forks, way: str, work: str
+) -> None:
+    """As HTTP clients do. The code works before it reads the clock, and before it sets the timer."""
+    forks.desk.environ["REENACT_HOLD_MS"] = "500"  # a busy machine may not get to the loop within 20
+    printed = "CancelledError\n" if way is BY_CALL_AT else "TimeoutError\n"
+    assert forks.record(BY_THE_CLOCK.replace("SET", way).replace("WORK", work)) == printed
+    for change in ((), ("--set", "limit=1.5")):
+        report = forks.fork("plan#1", *change, "--live", "none")
+        assert report["printed"] == printed, report["said"]
+        forks.replays_exactly(report["run"])
+
+
 SKEWED = """
     import asyncio
     import reenact

@@ -90,7 +90,7 @@ class Session:
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
     def note(self, lane: Lane, key: str, value: Any) -> None:

@@ -85,7 +85,7 @@ class Session:
         self.reads.append([source, ambient.pack(source, [fresh]).hex()])
         return fresh
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: lanes.Lane, source: str, fresh: Any) -> Any:
         """The real time."""
         return fresh
 

@@ -154,7 +154,7 @@ class Tape:
         finally:
             lanes.session_ended()
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:

@@ -220,9 +220,9 @@ class Session(Protocol):
         value, or extrapolates. See ``seams.ambient`` for the sources and their encodings."""
         ...
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Any, source: str, fresh: Any) -> Any:
         """The time for an unrecorded reader of a clock (``wall``, ``mono``, ``perf``): ``fresh`` while recording, the
-        time of the last delivery in a replay."""
+        time of the last delivery in a replay. In a fork, ``mono`` is the time at which a timer would be set now."""
         ...
 
     def fault(self, error: Exception) -> bool:

@@ -232,7 +232,7 @@ class RecordingSession:
             self._reads[reads] = None
         return fresh
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The real time: clocks are real in a recording."""
         return fresh
 

@@ -99,16 +99,20 @@ class Ambient:
 
     def taken(self, window: Window, lane: Lane, source: str) -> Any:
         """The next read of a window."""
-        reads = window.sources.get(source)
-        if reads is None:
-            packed = window.packs.get(source) or window.packs.get(self.said(source), b"")
-            reads = window.sources[source] = _Source(_values(source, packed))
+        reads = self._reads(window, source)
         at = reads.at
         reads.at += 1
         value = reads.values[at] if at < len(reads.values) else self._beyond(lane, source, reads)
         if self.kept is not None:
             self.kept.setdefault((lane.path, lane.position), []).append((source, value))
         return value
+
+    def _reads(self, window: Window, source: str) -> _Source:
+        reads = window.sources.get(source)
+        if reads is None:
+            packed = window.packs.get(source) or window.packs.get(self.said(source), b"")
+            reads = window.sources[source] = _Source(_values(source, packed))
+        return reads
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last read of its source and always increases.
@@ -122,7 +126,7 @@ class Ambient:
             last = timed(made(self._as_recorded("wall", None) // 1000, salt))
         return extrapolate(source, last, reads.at - len(reads.values), salt)
 
-    def clock(self, source: str, fresh: object) -> Any:
+    def clock(self, lane: Lane, source: str, fresh: object) -> Any:
         """A clock at the last delivery, in nanoseconds; ``fresh`` for a clock that is not ours."""
         return self._as_recorded(source, fresh)
 

@@ -243,9 +243,9 @@ class ReplaySession:
             self.schedule.meets(lane)
         return self.ambience.read(lane, source, fresh)
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The time of the last delivery, which all clocks show."""
-        return self.ambience.clock(source, fresh)
+        return self.ambience.clock(lane, source, fresh)
 
     def effect(self, lane: Lane) -> bytes:
         """The recorded identity of the write under way, whose body runs only if it was opened."""

@@ -77,7 +77,7 @@ def unrecorded(lane: Lane, source: str, fresh: Any) -> Any:
     if source not in _TOLD:
         return fresh
     try:
-        return lane.session.unrecorded(source, fresh)
+        return lane.session.unrecorded(lane, source, fresh)
     except Exception as error:
         if by_signal_handler(error) or lane.session.fault(error):
             raise

@@ -129,7 +129,7 @@ class _FrozenTime:
             still.advance(self.step_us)
         return seen * 1_000
 
-    def unrecorded(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, lane: Any, source: str, fresh: Any) -> Any:
         """Give code that waits (locks, queues, asyncio) the real time: with the frozen one it would wait for ever."""
         return fresh
 

@@ -382,7 +382,7 @@ def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
         session = lane.session
         fresh = int(original(self) * 1e9)
         if caller.f_globals.get("__name__", "").startswith(("asyncio.", "anyio.", "reenact.")):
-            return session.unrecorded("mono", fresh) / 1e9  # type: ignore[no-any-return]
+            return session.unrecorded(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
         return session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 
     return time

@@ -53,7 +53,7 @@ class TrioClock:
             frame = frame.f_back
         reader = "" if frame is None else frame.f_globals.get("__name__", "")
         if reader.startswith(("trio.", "anyio.", "reenact.")):
-            return lane.session.unrecorded("mono", fresh) / 1e9  # type: ignore[no-any-return]
+            return lane.session.unrecorded(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
         return lane.session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 
     def deadline_to_sleep_time(self, deadline: float) -> float:

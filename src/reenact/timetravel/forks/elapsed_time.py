@@ -77,7 +77,7 @@ class ElapsedTime:
     @property
     def lead_us(self) -> int:
         """``lead_ns`` in microseconds, rounded up, so that no reading is later."""
-        return -(-self.lead_ns // 1000)
+        return _rounded_up(self.lead_ns)
 
     @property
     def reached_us(self) -> int | None:
@@ -109,7 +109,11 @@ class ElapsedTime:
     @property
     def known_us(self) -> int:
         """The fork's time, as far as the code is known to have come."""
-        return self._from_us + self.lead_us
+        return self.moment_us(self.lead_ns)
+
+    def moment_us(self, lead_ns: int) -> int:
+        """The fork's time if the code has worked for ``lead_ns`` since the last delivery."""
+        return self._from_us + _rounded_up(lead_ns)
 
     def delivered(self, then_us: int | None, now_us: int) -> None:
         """A delivery has been handed out at ``now_us``; the parent had it at ``then_us``."""
@@ -117,15 +121,16 @@ class ElapsedTime:
         self._from_us = now_us
         self.lead_ns = 0
 
-    def comes_to(self, then_ns: int, next_us: int | None) -> None:
-        """The code does now what it did at a moment of the parent. The parent's next delivery was at ``next_us``."""
+    def lead_at(self, then_ns: int, next_us: int | None) -> int:
+        """``lead_ns`` if the code does now what it did at a moment of the parent. The parent's next delivery was at
+        ``next_us``."""
         if self.departed:
             since_ns = self.moments.since(then_ns)
         elif self.then_us is None or not self.then_us * 1000 <= then_ns <= (next_us or then_ns) * 1000:
-            return  # the code is at another place than at that moment
+            return self.lead_ns  # the code is at another place than at that moment
         else:
             since_ns = self.then_us * 1000
-        self.lead_ns = max(self.lead_ns, then_ns - since_ns)
+        return max(self.lead_ns, then_ns - since_ns)
 
     def as_recorded(self, then_ns: int) -> None:
         """A clock has shown its recorded reading."""
@@ -155,3 +160,7 @@ class ElapsedTime:
         self._last[clock] = (then_ns, self._shown_ns)
         self.lead_ns = max(self.lead_ns, self._shown_ns - self._from_us * 1000)
         return self._shown_ns
+
+
+def _rounded_up(ns: int) -> int:
+    return -(-ns // 1000)

@@ -61,8 +61,13 @@ class ForkAmbient(Ambient):
         self._by_us = moment_us - self._as_recorded("wall", None) // 1000
         self.kept_moves = (*self.moves, (self._now_us(), self._by_us))
 
-    def clock(self, source: str, fresh: object) -> Any:
-        """The reading of a clock at the last delivery, in nanoseconds."""
+    def clock(self, lane: Lane, source: str, fresh: object) -> Any:
+        """The reading of a clock at the last delivery, in nanoseconds. The clock of timers shows when a timer would be
+        set now, because code reads it unrecorded only to set a timer."""
+        if source == "mono":
+            reads = self._reads(self._window(lane), SET)
+            then_ns: Any = reads.values[reads.at] if reads.at < len(reads.values) else None
+            return self._mono_us * 1000 + self._time.would_set_at(then_ns)
         return self._moved(source, self._as_recorded(source, fresh))
 
     def _moved(self, source: str, value: Any) -> Any:
@@ -108,9 +113,7 @@ class ForkAmbient(Ambient):
 
     def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
         """Answer one read. ``fresh``: the remaining time of an alarm in the fork, where the read asks for that time."""
-        window = self._windows.get(lane.path)
-        if window is None or window.position != lane.position:
-            window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
+        window = self._window(lane)
         value = self.taken(window, lane, source)
         if source == SET:
             return self._time.sets_at(None if window.surplus(SET) else value)
@@ -148,6 +151,13 @@ class ForkAmbient(Ambient):
         if abs(value - now_ns) > LATE_US * 1000:
             self._time.remark(WALL)
         return value
+
+    def _window(self, lane: Lane) -> Window:
+        """The reads that were recorded at the lane's place."""
+        window = self._windows.get(lane.path)
+        if window is None or window.position != lane.position:
+            window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
+        return window
 
     def _opened(self, path: str, recorded: int, position: int) -> Window:
         return Window(position, self._recording.ambient(path, recorded))

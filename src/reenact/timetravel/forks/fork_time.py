@@ -219,14 +219,29 @@ class ForkTime:
         """The code sets a timer or alarm; the parent did at ``then_ns`` (None: never). Returns when, in nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
-                head = self._order.head
-                if then_ns is None and head is not None and not (head.proven or self.departed):
-                    then_ns = head.at_us * 1000  # the parent's code was still at work when this delivery came
-                self._works_until(then_ns)
+                self._works_until(self._was_set_at(then_ns))
             self.set_us = self.known_us()
             if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
                 self.set_us = max(self.set_us, then_ns // 1000)
             return self.set_us * 1000
+
+    def would_set_at(self, then_ns: int | None) -> int:
+        """When a timer would be set now, in nanoseconds: the result of ``sets_at``, if the parent had set one before
+        its next delivery. Notes nothing."""
+        with self._gate.lock:
+            head = self._order.head
+            if not self.goes_by_time:
+                next_ns = then_ns or 0 if head is None else min(then_ns or 0, head.at_us * 1000)
+                return max(self.known_us() * 1000, next_ns)
+            lead_ns = self._lead_ns(self._was_set_at(then_ns))
+            return max(self._order.at_us, self.progress.moment_us(lead_ns)) * 1000
+
+    def _was_set_at(self, then_ns: int | None) -> int | None:
+        """The parent's moment for a timer that it set at ``then_ns``; None: it never set that timer."""
+        head = self._order.head
+        if then_ns is None and head is not None and not (head.proven or self.departed):
+            return head.at_us * 1000  # the parent's code was still at work when this delivery came
+        return then_ns
 
     def _busy_ns(self) -> int:
         """The actual working time since the progress was last known."""
@@ -234,11 +249,14 @@ class ForkTime:
 
     def _works_until(self, then_ns: int | None) -> None:
         """The code has worked until a moment of the parent. None: the parent was never here, so actual time counts."""
-        if then_ns is None:
-            self.progress.lead_ns += self._busy_ns()
-        else:
-            self.progress.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
+        self.progress.lead_ns = self._lead_ns(then_ns)
         self._worked_before_us = self.worked_us()
+
+    def _lead_ns(self, then_ns: int | None) -> int:
+        """How long the code has worked since the last delivery, if it is at that moment of the parent."""
+        if then_ns is None:
+            return self.progress.lead_ns + self._busy_ns()
+        return self.progress.lead_at(then_ns, self._order.head.at_us if self._order.head is not None else None)
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
         """A clock that only measures is read.
