@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reenact.facts import texts
 from reenact.seams.ambient import extrapolate, pack, unpack
 
-_NS = st.integers(min_value=-(2**62), max_value=2**62)
+_NS = st.integers(min_value=-(2**62), max_value=2**62 - 1)  # a step from the least to the greatest fits eight bytes
 
 
 @st.composite
