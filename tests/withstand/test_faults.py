@@ -47,6 +47,7 @@ DOORS = frozenset(
         "recording/live_calls.py:LiveCall.enter",
         "recording/live_calls.py:LiveCall.dropped",  # a trace function that raises here breaks Python 3.11: see below
         "recording/live_calls.py:LiveCall.sends",
+        "recording/live_calls.py:LiveCall.adds",
         "recording/live_calls.py:RecordTurn.then",
         "recording/live_calls.py:CallScope.__enter__",
         "recording/live_calls.py:CallScope.__exit__",

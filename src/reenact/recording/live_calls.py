@@ -270,14 +270,13 @@ class LiveCall:
             return {}
         try:
             header = propagation.header(self._call, self.event)
+            if header:
+                self.session.put(EvidenceNoted(self.event, HEADER, header))
         except Exception as error:
             if self.session.fault(error):
                 raise
             return {}
-        if not header:
-            return {}
-        self.session.put(EvidenceNoted(self.event, HEADER, header))
-        return {HEADER: header}
+        return {HEADER: header} if header else {}
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:
