@@ -19,7 +19,6 @@ from typing import Any, Final
 ORDER: Final = (
     (
         "facts.growth:Growth._lock",
-        "seams.stdin:_lock",
         "seams.stdout:_lock",
     ),
     (

@@ -6,12 +6,13 @@ import asyncio
 import concurrent.futures
 import contextlib
 import itertools
-import queue
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from reenact.seams import background, lanes
 from reenact.seams.strands import postponed_signals, signals
 
 from .driver import World, record_and_replay
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def _running() -> int:
@@ -78,73 +81,14 @@ def test_a_handler_of_a_signal_is_counted_while_it_runs(raises: bool, monkeypatc
     assert len(counted) == 5 and min(counted) >= 1, counted
 
 
-class _Rung(Exception):
-    """What an alarm raises."""
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms to speak of")
 @pytest.mark.parametrize("others", [0, 2])
-def test_alarms_that_raise_by_the_hundred_leave_the_count_exact(
-    others: int, sweep: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Wherever one comes: in a wait, on the way into it or out of it, in a lock, in a call that is recorded."""
-    rung = 0
-
-    def ring(number: int, frame: Any) -> None:
-        nonlocal rung
-        rung += 1
-        while frame is not None and frame.f_code is not attempt.__code__:
-            frame = frame.f_back
-        if frame is not None:
-            raise _Rung
-
-    @reenact.tool(effect="read")
-    def look(at: int) -> int:
-        return at
-
-    def work() -> None:
-        while not over.is_set():
-            look(1)
-            time.sleep(0.001)
-
-    def attempt(turn: int) -> None:
-        ways: list[Callable[[], object]] = [
-            lambda: time.sleep(0.01),
-            lambda: waiting.get(timeout=0.01),
-            lambda: held.acquire(timeout=0.01),
-            lambda: over.wait(0.01),
-            lambda: look(turn),
-        ]
-        ways[turn % 5]()
-
-    wanted = 20_000 if sweep else 700
-    with reenact.record(store="memory:counting"):
-        lane = lanes.current()
-        assert lane is not None
-        monkeypatch.setattr(signals, "_gate", lane.gate)
-        monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # one may come while something is being deleted
-        over, waiting, held = threading.Event(), queue.Queue[int](), threading.Lock()
-        held.acquire()
-        threads = [threading.Thread(target=work) for _ in range(others)]
-        for thread in threads:
-            thread.start()
-        before = signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)  # nearer together, a busy machine does nothing else
-        try:
-            for turn in itertools.count():
-                with contextlib.suppress(_Rung, queue.Empty):
-                    attempt(turn)
-                assert others or _running() == 1
-                if rung >= wanted:
-                    break
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-            over.set()
-        for thread in threads:
-            thread.join()
-        turns = lane.gate.signals
-        assert (_running(), turns.raising, turns.held, dict(lane.gate.waiting)) == (1, 0, (), {})
+def test_alarms_that_raise_by_the_hundred_leave_the_count_exact(others: int, sweep: bool) -> None:
+    argv = [sys.executable, "-m", "tests.order.alarm_storm", str(20_000 if sweep else 700), str(others)]
+    ran = subprocess.run(
+        argv, cwd=CHECKOUT, capture_output=True, text=True, timeout=110 * (30 if sweep else 1), check=False
+    )
+    assert ran.returncode == 0 and ran.stdout.endswith(" alarms\n"), ran
 
 
 @pytest.fixture
