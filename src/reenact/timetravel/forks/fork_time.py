@@ -229,12 +229,12 @@ class ForkTime:
         """When a timer would be set now, in nanoseconds: the result of ``sets_at``, if the parent had set one before
         its next delivery. Notes nothing."""
         with self._gate.lock:
-            head = self._order.head
-            if not self.goes_by_time:
-                next_ns = then_ns or 0 if head is None else min(then_ns or 0, head.at_us * 1000)
-                return max(self.known_us() * 1000, next_ns)
-            lead_ns = self._lead_ns(self._was_set_at(then_ns))
-            return max(self._order.at_us, self.progress.moment_us(lead_ns)) * 1000
+            at_us, head = self._order.at_us, self._order.head
+            if self.goes_by_time:
+                return max(at_us, self.progress.moment_us(self._lead_ns(self._was_set_at(then_ns)))) * 1000
+            if then_ns is not None and head is not None:
+                then_ns = min(then_ns, head.at_us * 1000)
+            return max(at_us * 1000, then_ns or 0)
 
     def _was_set_at(self, then_ns: int | None) -> int | None:
         """The parent's moment for a timer that it set at ``then_ns``; None: it never set that timer."""
