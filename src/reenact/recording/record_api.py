@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -177,6 +177,30 @@ class Recorder:
         return wrapper
 
 
+@overload
+def record(
+    fn: F,
+    *,
+    agent: str | None = ...,
+    user: str | None = ...,
+    tenant: str | None = ...,
+    session: str | None = ...,
+    tags: Mapping[str, str] | None = ...,
+    store: str | Store | None = ...,
+    policy: Policy | None = ...,
+) -> F: ...
+@overload
+def record(
+    fn: None = None,
+    *,
+    agent: str | None = ...,
+    user: str | None = ...,
+    tenant: str | None = ...,
+    session: str | None = ...,
+    tags: Mapping[str, str] | None = ...,
+    store: str | Store | None = ...,
+    policy: Policy | None = ...,
+) -> Recorder: ...
 def record(
     fn: F | None = None,
     *,
