@@ -61,9 +61,9 @@ def run(
     return done
 
 
-def only_our_plugin() -> dict[str, str]:
+def only_our_plugin(*and_these: str) -> dict[str, str]:
     """The variables with which pytest loads no plugin but ours: the others that are installed here take it seconds."""
-    others = sorted({entry.name for entry in entry_points(group="pytest11")} - {"reenact"})
+    others = sorted({entry.name for entry in entry_points(group="pytest11")} - {"reenact", *and_these})
     return {"PYTEST_ADDOPTS": " ".join(f"-p no:{name}" for name in others)}
 
 

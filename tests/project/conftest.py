@@ -26,6 +26,6 @@ def reader(tmp_path: Path) -> Callable[[bool], dict[str, str]]:
         here = str(Path(sys.executable).parent)
         path = [part for part in env.get("PATH", os.defpath).split(os.pathsep) if part != here]
         env["PATH"] = os.pathsep.join([here, *path] if active else path)
-        return {**env, **commands.only_our_plugin(), "HOME": str(home)}
+        return {**env, **commands.only_our_plugin("recording"), "HOME": str(home)}
 
     return make
