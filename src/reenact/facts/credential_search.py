@@ -117,16 +117,16 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
     found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
-    find = _NEEDLES.within(lower)
+    words, find = _NEEDLES.within(lower)
     for needle in _NAMES:
-        if find(needle, 0) >= 0:
+        if needle in words:
             found.extend(by_name(data, lower, flat, needle, find, budget, in_json=in_json))
-    found.extend(by_phrase(data, lower, find, budget))
+    found.extend(by_phrase(data, lower, words, find, budget))
     if b"@" in data and b"://" in data:
         found.extend(userinfo(data, budget))
     if b"-----BEGIN" in data:
         found.extend(private_keys(data, budget, in_json=in_json))
-    if find(b"bearer", 0) >= 0 or find(b"basic", 0) >= 0:
+    if b"bearer" in words or b"basic" in words:
         found.extend(schemes(data, lower, budget))
     if RUN in flat:
         found.extend(by_shape(data, flat, budget))

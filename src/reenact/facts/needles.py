@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any
 
@@ -36,19 +37,17 @@ class Needles:
         self._scanner: Any = None
         self._sought = False
 
-    def within(self, text: bytes) -> Find:
-        """Search a text. Returns a function that finds the words in it, and no others."""
-        if len(text) < _SHORT:
-            return text.find
-        if not self._sought:
+    def within(self, text: bytes) -> tuple[AbstractSet[bytes], Find]:
+        """Search a text. Returns the words that are in it, and a function that finds the places of these words."""
+        if len(text) >= _SHORT and not self._sought:
             self._scanner, self._sought = _scanner(self.words), True
-        if self._scanner is None:
-            return text.find
+        if len(text) < _SHORT or self._scanner is None:
+            return self._one_by_one(text)
         try:
             windows = self._seen(text)
         except Exception as error:  # if the scanner fails, the search goes on without it
             let_through(error)
-            return text.find
+            return self._one_by_one(text)
 
         def find(word: bytes, at: int) -> int:
             known = windows[word]
@@ -58,19 +57,21 @@ class Needles:
                     return place
             return -1
 
-        return find
+        return windows.keys(), find
+
+    def _one_by_one(self, text: bytes) -> tuple[AbstractSet[bytes], Find]:
+        return {word for word in self.words if word in text}, text.find
 
     def _seen(self, text: bytes) -> dict[bytes, list[int]]:
-        """For each word, where the windows begin in which the word begins. The places in a window are searched again,
-        so a text that repeats one word needs no more memory than any other."""
-        windows: dict[bytes, list[int]] = {word: [] for word in self.words}
-        lists = list(windows.values())
+        """For each word of the text, where the windows begin in which the word begins. The places in a window are
+        searched again, so a text that repeats one word needs no more memory than any other."""
+        windows: dict[bytes, list[int]] = {}
         beyond = max(map(len, self.words), default=1) - 1
         for begin in range(0, len(text), _WINDOW):
             part = text[begin : begin + _WINDOW + beyond]
             found = self._scanner.find_matches_as_indexes(part, overlapping=True)
             for word in {number for number, start, _ in found if start < _WINDOW}:
-                lists[word].append(begin)
+                windows.setdefault(self.words[word], []).append(begin)
         return windows
 
 

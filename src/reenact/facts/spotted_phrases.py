@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 
 from reenact.facts.credentials import CredentialSort, is_coded, like_text, looks_random, named, trivial
 from reenact.facts.lazy_regex import lazy_regex
@@ -94,11 +95,13 @@ _HARMLESS = lazy_regex(
 _Judge = Callable[[bytes], bool]
 
 
-def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    """Credentials in the phrases of this module; ``lower`` has the text in small letters, in which ``find`` finds
-    ``WORDS``."""
+def by_phrase(
+    data: bytes, lower: bytes, words: AbstractSet[bytes], find: Find, budget: Budget
+) -> Iterator[CredentialSpan]:
+    """Credentials in the phrases of this module. ``lower`` has the text in small letters, ``words`` are those of
+    ``WORDS`` that are in it, and ``find`` finds their places."""
     for needle, pattern, judge in _PHRASES:
-        at = find(needle, 0)
+        at = find(needle, 0) if needle in words else -1
         while at >= 0:
             budget.spend()
             end = at + len(needle)
@@ -111,20 +114,30 @@ def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator
                             yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
             at = find(needle, end)
     yield from _said(data, budget)
-    yield from _piped(data, find, budget)
+    for needle in _READERS:
+        if needle in words:
+            yield from _piped(data, needle, find, budget)
     yield from _web_keys(data, budget)
-    yield from _inserted(data, find, budget)
+    if _INSERT in words:
+        yield from _inserted(data, find, budget)
+    if b"=" in data:
+        yield from _in_queries(data, lower, budget)
+    if _COOKIES in words:
+        yield from _cookies(data, find, budget)
+    if b"value" in words:
+        for match in _BACKWARDS.finditer(lower):
+            budget.spend()
+            if _called(match["name"], data[match.start("pw") : match.end("pw")]):
+                yield CredentialSpan(*match.span("pw"), CredentialSort.NAMED.value)
+
+
+def _in_queries(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
+    """The values of parameters in the query of a URL."""
     for match in _SIGNED.finditer(lower):
         budget.spend()
         start, end = match.span("pw")
         if _random(data[start:end]):
             yield CredentialSpan(start, end, CredentialSort.NAMED.value)
-    yield from _cookies(data, find, budget)
-    if find(b"value", 0) >= 0:
-        for match in _BACKWARDS.finditer(lower):
-            budget.spend()
-            if _called(match["name"], data[match.start("pw") : match.end("pw")]):
-                yield CredentialSpan(*match.span("pw"), CredentialSort.NAMED.value)
 
 
 def _called(name: bytes, value: bytes) -> bool:
@@ -145,17 +158,16 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
         at = data.find(b"kty", at + 3 if end < 0 else end)
 
 
-def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    """The value in ``echo VALUE | sudo -S``, whose last command reads a password."""
-    for needle in _READERS:
-        at = find(needle, 0)
-        while at >= 0:
-            budget.spend(8)
-            match = _PIPED.search(data, max(0, at - 640), at + 1)
-            for group in () if match is None else _GROUPS[1:]:
-                if match is not None and match[group] is not None and telling(match[group]):
-                    yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
-            at = find(needle, at + len(needle))
+def _piped(data: bytes, reader: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
+    """The value in ``echo VALUE | sudo -S``, whose last command, the ``reader``, reads a password."""
+    at = find(reader, 0)
+    while at >= 0:
+        budget.spend(8)
+        match = _PIPED.search(data, max(0, at - 640), at + 1)
+        for group in () if match is None else _GROUPS[1:]:
+            if match is not None and match[group] is not None and telling(match[group]):
+                yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
+        at = find(reader, at + len(reader))
 
 
 def _said(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
@@ -188,13 +200,13 @@ def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpa
 
 
 def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    at = find(b"cookie", 0)
+    at = find(_COOKIES, 0)
     while at >= 0:
         budget.spend()
         match = _COOKIE.match(data, at)
         if match is not None:
             yield from cookies(data, *match.span("pairs"))
-        at = find(b"cookie", at + 6 if match is None else match.end())
+        at = find(_COOKIES, at + len(_COOKIES) if match is None else match.end())
 
 
 def cookies(data: bytes, start: int, end: int) -> Iterator[CredentialSpan]:
@@ -257,5 +269,6 @@ _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
 """For each phrase: its beginning in small letters, its pattern, and a test whether its value is a credential."""
 _READERS = (b"| sudo -s", b"--password-stdin")
 _INSERT = b"insert into "
-WORDS = (*(needle for needle, _, _ in _PHRASES), *_READERS, _INSERT, b"cookie", b"value")
+_COOKIES = b"cookie"
+WORDS = (*(needle for needle, _, _ in _PHRASES), *_READERS, _INSERT, _COOKIES, b"value")
 """All words of this module that are searched for in small letters."""

@@ -25,7 +25,8 @@ _LETTERS = rb"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
 _ESCAPED = rb"\\\\{0,6}(?:u001[bB]|x1[bB]|033)"
 _PARTING = lazy_regex(rb"\x1b" + _LETTERS + rb"(?=[\w-])|" + _ESCAPED + _LETTERS + rb"(?=[\w-])")
 _IN_WORD = lazy_regex(rb"(?<!\\)[\w-]")
-_HAS_ESCAPE = lazy_regex(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
+_ESCAPE = lazy_regex(rb"\\(?:u00[1-7]|x[1-7]|033|/)")
+_ENTITY = lazy_regex(rb"&(?:quot|apos|lt|gt|amp|#)")
 _PLAINER = lazy_regex(  # each alternative begins with a letter of its own, so that the search is fast
     rb"\\(?P<deep>\\{0,6})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F])|(?P<slash>/))"
     rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#0{0,6}(?P<number>\d{2,3})|#[xX]0{0,6}(?P<hex>[0-9a-fA-F]{2}));"
@@ -108,7 +109,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
         yield packed
         return
     binary = b"\0" in data[:_BINARY]
-    if not binary and _HAS_ESCAPE.search(data) is not None:
+    if not binary and _has_escape(data):
         text, places = changed(data, _PLAINER, _plainer(in_json, b""))
         if len(places.view) > 1:
             whole = in_json or not places.windows(text)
@@ -130,6 +131,11 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
         inner = _wrapped(wraps.GZIP, data, at, len(data))
         yield from () if inner is None else (inner,)
     yield from _runs(data)
+
+
+def _has_escape(data: bytes) -> bool:
+    """Whether a text may have colour codes, escapes or entities. Each search is for one first byte, which is fast."""
+    return b"\x1b" in data or _ESCAPE.search(data) is not None or _ENTITY.search(data) is not None
 
 
 # -- all of a text -----------------------------------------------------------------------------------------------------
