@@ -114,21 +114,12 @@ def by_phrase(
                             yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
             at = find(needle, end)
     yield from _said(data, budget)
-    for needle in _READERS:
-        if needle in words:
-            yield from _piped(data, needle, find, budget)
     yield from _web_keys(data, budget)
-    if _INSERT in words:
-        yield from _inserted(data, find, budget)
     if b"=" in data:
         yield from _in_queries(data, lower, budget)
-    if _COOKIES in words:
-        yield from _cookies(data, find, budget)
-    if b"value" in words:
-        for match in _BACKWARDS.finditer(lower):
-            budget.spend()
-            if _called(match["name"], data[match.start("pw") : match.end("pw")]):
-                yield CredentialSpan(*match.span("pw"), CredentialSort.NAMED.value)
+    for needle, search in _LONGER:
+        if needle in words:
+            yield from search(data, lower, needle, find, budget)
 
 
 def _in_queries(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
@@ -158,7 +149,15 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
         at = data.find(b"kty", at + 3 if end < 0 else end)
 
 
-def _piped(data: bytes, reader: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
+def _backwards(data: bytes, lower: bytes, needle: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
+    """The value of a pair that has its name behind the value."""
+    for match in _BACKWARDS.finditer(lower):
+        budget.spend()
+        if _called(match["name"], data[match.start("pw") : match.end("pw")]):
+            yield CredentialSpan(*match.span("pw"), CredentialSort.NAMED.value)
+
+
+def _piped(data: bytes, lower: bytes, reader: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     """The value in ``echo VALUE | sudo -S``, whose last command, the ``reader``, reads a password."""
     at = find(reader, 0)
     while at >= 0:
@@ -182,9 +181,9 @@ def _said(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
         at = data.find(b" is ", at + 4)
 
 
-def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
+def _inserted(data: bytes, lower: bytes, needle: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     """The values of a row in SQL, by the names of their columns."""
-    at = find(_INSERT, 0)
+    at = find(needle, 0)
     while at >= 0:
         budget.spend()
         match = _INSERTED.match(data, at)
@@ -196,17 +195,17 @@ def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpa
             if cell["text"] and _called(name.strip(b' \t\r\n`"[]\\'), cell["text"]):
                 yield CredentialSpan(*cell.span("text"), CredentialSort.NAMED.value)
             place = cell.end()
-        at = find(_INSERT, at + len(_INSERT))
+        at = find(needle, at + len(needle))
 
 
-def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
-    at = find(_COOKIES, 0)
+def _cookies(data: bytes, lower: bytes, needle: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
+    at = find(needle, 0)
     while at >= 0:
         budget.spend()
         match = _COOKIE.match(data, at)
         if match is not None:
             yield from cookies(data, *match.span("pairs"))
-        at = find(_COOKIES, at + len(_COOKIES) if match is None else match.end())
+        at = find(needle, at + len(needle) if match is None else match.end())
 
 
 def cookies(data: bytes, start: int, end: int) -> Iterator[CredentialSpan]:
@@ -267,8 +266,12 @@ _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
     (b"convertto-securestring", _SECURED, _always),
 )
 """For each phrase: its beginning in small letters, its pattern, and a test whether its value is a credential."""
-_READERS = (b"| sudo -s", b"--password-stdin")
-_INSERT = b"insert into "
-_COOKIES = b"cookie"
-WORDS = (*(needle for needle, _, _ in _PHRASES), *_READERS, _INSERT, _COOKIES, b"value")
+_LONGER = (
+    *((reader, _piped) for reader in (b"| sudo -s", b"--password-stdin")),
+    (b"insert into ", _inserted),
+    (b"cookie", _cookies),
+    (b"value", _backwards),
+)
+"""For each phrase that no single pattern describes: a word of it in small letters, and the search."""
+WORDS = (*(needle for needle, _, _ in _PHRASES), *(needle for needle, _ in _LONGER))
 """All words of this module that are searched for in small letters."""
