@@ -1,7 +1,7 @@
 """The pytest plugin: runs the goldens that tests are marked with, and gives the tests their results.
 
 pytest imports this module in every session of every project that has reenact installed. So it stands beside the
-package, costs nothing but pytest itself, and imports the package only when a golden is in play.
+package, imports only pytest, and imports the package only when a golden is in play.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _playing(config: pytest.Config) -> SessionGoldens:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes a test of each golden that a marker means, where these may be several."""
+    """Makes one test for each golden that a marker means, if the marker may mean several."""
     marker = metafunc.definition.get_closest_marker("reenact")
     if marker is None:
         return
@@ -137,7 +137,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _names(item: pytest.Item, marker: pytest.Mark) -> tuple[Any, ...]:
-    """The name of a test's golden; several names where one test stands for many, and pytest makes no tests of them."""
+    """The name of a test's golden; several names where one test stands for several goldens, because pytest makes no
+    test for each."""
     callspec = getattr(item, "callspec", None)
     if callspec is not None and _NAME in callspec.params:
         return (callspec.params[_NAME],)
@@ -221,7 +222,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         trial = item.stash.get(_TRIAL, None)
         if trial is not None:
-            del item.stash[_TRIAL]  # else every run of a session would be held, and looked through by each collection
+            del item.stash[_TRIAL]  # else the session would hold every run until its end
             trial.close()
 
 
@@ -249,7 +250,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class _Reporting:
-    """The part of the process that reports, whether that runs the tests itself or has workers for it.
+    """The part in the process that reports. That process runs the tests itself, or has workers for them.
 
     Args:
         config: Of the session.
@@ -280,7 +281,8 @@ class _Reporting:
             self._written = _playing(self._config).write(self._config.invocation_params.dir / folder)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Says where the summary is, which goldens do not run what has changed, and which goldens no test names."""
+        """Prints the place of the summary, the goldens that do not run changed code, and the goldens that no test
+        names."""
         for path in self._written[:1]:
             terminalreporter.write_line(f"reenact: wrote {path} and {len(self._written) - 1} pages")
         if _PLAYING not in self._config.stash:

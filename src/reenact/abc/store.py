@@ -265,8 +265,9 @@ class Store(Protocol):
         """Forget a run that is not needed, with the runs of the processes that it started. Returns whether they were
         forgotten.
 
-        The check and the removal are one step. A run is needed if it, or a run nested in it, did not end well or has
-        not ended, was flagged or labelled, or if another run goes on from it (a fork, a kept replay, a served request).
+        The check and the removal are one step. A run is needed in three cases: it, or a run nested in it, has not ended
+        well; one of them was flagged or labelled; or another run goes on from it (a fork, a kept replay, a served
+        request).
         """
         ...
 

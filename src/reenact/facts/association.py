@@ -57,7 +57,7 @@ class Association:
 
     @property
     def p(self) -> float:
-        """The chance that so many members or more have the trait, if members were like healthy runs: Fisher's exact
+        """The chance that at least this many members have the trait, if members were like healthy runs: Fisher's exact
         test, one-sided."""
         return tail(self.among, self.of, self.among + self.healthy, self.of + self.healthy_of)
 

@@ -16,7 +16,7 @@ class Client:
     """How one library reaches the world.
 
     Attributes:
-        through: Modules it may go through; it is captured where one of them has a seam.
+        through: Modules that the client may go through; the client is captured if one of them has a seam.
         native: Whether its own C library opens the sockets, or its own program does the work. Python hooks see neither.
         fix: The remedies where it is not captured, cheapest first; if empty, the usual advice.
         distribution: The name of its distribution, where it differs from the imported name.

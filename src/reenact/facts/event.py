@@ -96,7 +96,7 @@ class Event:
 
 
 def strand_of(lane: str) -> str:
-    """The strand that a lane's path names: the path without the call whose inside the lane is, in the same strand."""
+    """The strand that a lane's path names: for a lane inside a call of the same strand, the path without that call."""
     cut = lane.rfind(">")
     return lane[:cut] if cut > lane.rfind("/") else lane
 

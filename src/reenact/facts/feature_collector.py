@@ -70,7 +70,8 @@ class _Part:
         self.prompts: dict[str, None] = {}
         self.requests: dict[int, Call] = {}
         self.endpoints: set[str] = set()
-        """The names of calls that are model calls. In them models are not distinguished, and answers have no form."""
+        """The names of calls that are model calls. Features name such a call without
+        its model, and keep no form of its answers."""
         self.told: Counter[str] = Counter()
         self.untold: Counter[str] = Counter()
         """For a trace, how many calls each item of the kit concerns, and for how many of them the item is absent."""
@@ -434,5 +435,5 @@ def _form(value: Json, depth: int) -> str:
 
 
 def _key(key: str) -> str:
-    """The name of a field, or a mark for a name with a digit, which is a value that serves as a name."""
+    """The name of a field; for a name with a digit a mark, because the name is then a value."""
     return "*" if any(letter.isdigit() for letter in key) else key[:40]

@@ -79,7 +79,8 @@ class GrowthProof(NamedTuple):
     Attributes:
         number: The number of the list.
         look: The last proven look: all entries known then are proven.
-        wrong: A text that says that the list does not only grow, to be followed by the place; empty if it only grows.
+        wrong: A text that says that the list did more than grow, to be followed by the place; empty if the list only
+            grows.
         place: The place where the fault was found.
     """
 

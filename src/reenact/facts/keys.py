@@ -350,8 +350,8 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
 
 
 def _spelled(value: object) -> str:
-    """The spelling of the fast path, also for objects that repeat a name and for numbers that an integer cannot
-    keep."""
+    """The same spelling as that of the fast path, also for objects that repeat a name and for numbers that an integer
+    cannot keep."""
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, _Pairs):

@@ -73,7 +73,7 @@ def telling(name: str, value: str) -> bool:
 
 
 def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """For each variable whose value a variable earlier by name has too: its name, and that of the earlier one."""
+    """For each variable whose value a variable with an earlier name has too: both names."""
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for name in sorted(names):

@@ -126,7 +126,7 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> PlumbingRules:
         version: The version of the list; rows of later versions are left out.
 
     Raises:
-        ValueError: A rule cannot be read, or a name that is turned off is no rule.
+        ValueError: A rule cannot be read, or the name that is turned off is the name of no rule.
     """
     off = {name for name, text in own.items() if text == OFF}
     unknown = next((name for name in off if name != EVERY and name not in NAMES), None)

@@ -112,7 +112,7 @@ def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_u
         run: The run.
         terms: Class, or ``class@agent``, to a span or ``always``, over ``DEFAULTS``.
         cold: Whether it cannot be replayed.
-        since_us: The time when it came into this store, or of its last sign of life, if that is later than its end.
+        since_us: The time of its arrival in this store, or of its last sign of life, if that is later than its end.
     """
     if run.status is Status.RECORDING:
         return Expiry(None, "it is being recorded")

@@ -52,8 +52,8 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "model_calls": ("answer", "answer"),
     "tool_calls": ("result", "result"),
 }
-"""The items of a trace's kit: for each item, the part that its events have, and the part that makes the run a cold case
-if all events lack it."""
+"""The items of a trace's kit. Each item has the part of an event that holds it, and the part without which (in all
+events) the run is a cold case."""
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:

@@ -84,7 +84,7 @@ class TraceImport:
     written: Callable[[int], object] = untold
 
     def known(self, trace: Trace) -> tuple[Run | None, bool]:
-        """The run that a trace has become before; and whether another run was made of a trace with the same id."""
+        """The run that was made of a trace before; and whether another run was made of a trace with the same id."""
         others = False
         try:
             for run in self.store.runs(tag={TAG: trace.id}):

@@ -124,8 +124,8 @@ class Eraser:
                 return self._known.token(original, fit=exact)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
-        # A text that must keep its length keeps its encoded stand-ins whole. They lose their digests when it is
-        # decoded.
+        # A text that must keep its length keeps its encoded stand-ins whole. When the text is decoded, these
+        # stand-ins lose their digests.
         return replaced(data, found, change, self.bare if self._secret is None and not fit else None, exact=fit)
 
     def bare(self, data: bytes) -> bytes:
@@ -138,7 +138,7 @@ class Eraser:
         Args:
             data: The text.
             seams: The places where the text was joined from texts that are also cleaned alone. A value that was removed
-                before is returned only if it lies across a seam, so that it cuts no longer credential.
+                before is returned only if it lies across a seam: elsewhere it could cut a longer credential in two.
 
         Raises:
             Exhausted: The text is built so that a search takes too long.

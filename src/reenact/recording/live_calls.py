@@ -27,7 +27,7 @@ _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """The kinds of call whose body is code of the agent's process."""
 _ENDS = (StopIteration, StopAsyncIteration)
-"""The normal ends of a stream. If a signal handler raises them, and not the stream's source, they are errors."""
+"""The normal ends of a stream. They are errors if a signal handler raises them, and not the source of the stream."""
 
 
 class Taper(Protocol):
@@ -196,8 +196,8 @@ class LiveCall:
         return self.session.intent(in_place=call.kind in _BODIES)
 
     def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call. Below a transport the calling thread waits for the world. It does not where a loop
-        goes on in its place, or where the answer has come and only the connection is given back."""
+        """The scope of the call. Below a transport the calling thread waits for the world. A thread does not wait if a
+        loop goes on in it, or if the answer has come and only the connection is given back."""
         try:
             inner = self._scope
             if inner is None:  # a generator's body is entered at each step, always in the same scope

@@ -163,11 +163,11 @@ class RequestRuns:
         return {str(name): os.environ.get(str(name), "") for name in names}
 
     def player(self) -> Callable[..., Awaitable[None]] | None:
-        """None, for a replay alone has such a function."""
+        """None: only a replay has such a function."""
         return None
 
     def performer(self) -> Callable[[Any], None] | None:
-        """None, for a replay alone has such a function."""
+        """None: only a replay has such a function."""
         return None
 
     def has_no_client(self) -> bool:

@@ -96,8 +96,8 @@ def same_surroundings(policy: Policy) -> Surroundings:
 
 @lru_cache(maxsize=4096)
 def _told(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a run records more of a variable than its name. Only the names are recorded of the variable that pytest
-    sets for each test, and of the one that each child of the fork server has."""
+    """Whether a run records more of a variable than its name. Of two variables only the names are recorded: the one
+    that pytest sets for each test, and the one that each child of the fork server has."""
     if is_ours(name):
         return name == _SEED
     return is_secret(name) or is_kept(name, patterns) or name in _ASKED

@@ -392,8 +392,8 @@ class Writer:
             )
 
     def _let_on(self, kept: bool) -> None:
-        """Tell every waiter whose records have been taken from the queue. A waiter is forgotten only after it was told,
-        so a fault here delays it by a round at most."""
+        """Tell every waiter whose records have been taken from the queue. A waiter stays in the list until it was
+        called, so a fault here delays it by a round at most."""
         while self._due:
             self._due[0].settle(kept)
             del self._due[0]

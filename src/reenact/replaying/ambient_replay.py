@@ -117,8 +117,8 @@ class Ambient:
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last read of its source and always increases.
 
-        A clock never shows a time before the last delivery. So code that computes how much of a time-out is left, where
-        the recording has no such time-out, finds that the time-out is over."""
+        A clock never shows a time before the last delivery. So code that computes the rest of a time-out, where the
+        recording has no such time-out, finds that the time-out is over."""
         salt = f"{lane.path} {lane.position}".encode()
         now = self._as_recorded(source, None)
         last = now if not reads.values else max(reads.values[-1], now) if now is not None else reads.values[-1]

@@ -51,7 +51,7 @@ class Replayer(Protocol):
 
 
 class NeverTurn(GateTurn):
-    """A turn that never comes, because the recording never handed its delivery over: until the replay ends."""
+    """A turn that lasts until the replay ends, because the recording never handed its delivery over."""
 
     __slots__ = ()
 

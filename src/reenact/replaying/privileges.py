@@ -1,8 +1,8 @@
 """The privileges of a replaying process: the process keeps those over files and ids, and gives up those over the
 system.
 
-A program that root runs may change what no folder and no namespace holds. In a replay it may not; a program of any
-other user has no such privileges, and gets none from the user namespace that a replay takes.
+A program that root runs may change parts of the system that no folder and no namespace holds. In a replay it may not; a
+program of any other user has no such privileges, and gets none from the user namespace that a replay takes.
 """
 
 from __future__ import annotations

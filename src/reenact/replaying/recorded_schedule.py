@@ -250,8 +250,8 @@ class RecordedSchedule:
         )
 
     def _leading_to(self, head: Delivery, at: Standstill) -> Waiter | None:
-        """A waiter that may go before a call counts as missing: its strand waits for no answer and may still make the
-        call.
+        """A waiter that may go before a call is declared missing: its strand waits for no answer, and may still make
+        the call.
 
         The waiter comes out of its turn if its strand did more, or less, than in the recording: another request did
         work that is done once, or a thread was let go without proof. A time-out that the recording does not have is the

@@ -164,7 +164,7 @@ class StrandPairs:
         return ways
 
     def _children(self, parent: str, step: re.Match[str], now: Lane | None) -> list[str]:
-        """The recorded lanes below ``parent`` whose new name a part of a path may be."""
+        """The recorded lanes below ``parent`` that a part of today's path may stand for, under a new name."""
         kind, name, number = step[1], step[2], step[3]
         if self._recorded is None or parent not in self._recorded:
             return []

@@ -214,7 +214,7 @@ class ReplaySession:
         return FrozenCall(self._uncounted, lane, event)
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
-        """The answer to a call without a recording; raises the halt where it must have one."""
+        """The answer to a call without a recording; raises the halt if the call must have a recording."""
         if isinstance(found, Own):
             return UnrecordedCall(lane.scope(call.name, -1))
         live = self.ask(found, lane, call) if self.ask is not None else None

@@ -1,1 +1,2 @@
-"""Contact with the world: every place where the agent's code crosses into something that could answer otherwise."""
+"""Contact with the world: every place where the agent's code calls something that could answer differently the next
+time."""

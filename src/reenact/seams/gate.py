@@ -103,7 +103,7 @@ class Gate:
         """Let a strand run again once the error that interrupted its wait has been raised. The caller holds the lock.
 
         Args:
-            uncounted: Whether its turn had not come, so that the gate does not count it. If a counted handler of a
+            uncounted: True if its turn had not come yet: then the gate does not count it. If a counted handler of a
                 signal has raised, its count now stands for the strand."""
         self.running += uncounted - self.signals.raising
         self.signals.raising = 0
@@ -119,8 +119,9 @@ class Gate:
         Args:
             now_us: Our own monotonic clock.
             still: Nothing has run since the last look: a strand blocks where no hook sees it.
-            worked_us: How much of the time since the last look the program has used the processor.
-            spared_us: How much of it is not to be counted: the program was ready to run, and got no processor.
+            worked_us: For how much of the time since the last look the program has used the processor.
+            spared_us: For how much of this time the program was ready to run and got no processor; this part is not
+                counted.
 
         Returns:
             Whether no delivery has passed since the last look, so that the next look may find all strands still.

@@ -138,7 +138,7 @@ class Lane:
         return Lane(path or scope_path(self.path, name, ordinal), self.session, self.gate, parent=event, origin=self)
 
     def skip_scope(self, name: str) -> str:
-        """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
+        """The path of the inside of a call of this lane in which no code will run, because the answer is frozen."""
         name = ">" + _plain(name)
         count = self._children.get(name, 0) + 1
         self._children[name] = count
@@ -261,7 +261,7 @@ def listening() -> Lane | None:
     if not _sessions:
         return None
     lane: Lane | None
-    if running_loop() is None:  # the same as ``current``, without its call, because it runs at every read of a clock
+    if running_loop() is None:  # a copy of ``current`` that makes no call, because it runs at every read of a clock
         cell = _thread.cell
         lane = cell.lane if cell is not None else _fallback
     else:

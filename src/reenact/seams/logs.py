@@ -31,7 +31,7 @@ _current: Callable[[], str] = _of_lane
 
 
 def run_ids_from(source: Callable[[], str]) -> None:
-    """Say where the id of the caller's run comes from, where the lane's session does not know (child runs)."""
+    """Set the source of the id of the caller's run, for lanes whose session does not know it (child runs)."""
     global _current
     _current = source
 

@@ -20,7 +20,7 @@ from reenact.seams.rebinding import Rebinding
 __all__ = ["facts", "meant", "rebinding"]
 
 _SHOWN: Final = frozenset({"logging", "__main__"})
-"""Modules of the standard library whose reading of the process id a person sees."""
+"""Modules of the standard library that show the process id to a person."""
 
 _getpid = os.getpid
 _getppid = os.getppid

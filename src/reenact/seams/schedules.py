@@ -15,7 +15,7 @@ class Standstill(NamedTuple):
 
     Attributes:
         waiting: The deliveries that wait, in order of arrival.
-        settled: Whether no strand can run, unless one blocks unseen. False when the watch asks although a strand runs.
+        settled: Whether every strand waits, or blocks unseen. False when the watch asks although a strand runs.
         blocked_us: How long a strand has blocked unseen; -1: none does.
         held: Turns of waits in which a handler of a signal runs (``SignalTurns.held``).
     """

@@ -20,9 +20,9 @@ from reenact.seams.lanes import Lane
 from reenact.seams.suspension import Suspension
 
 RESTED = "flags/rested"
-"""The ambient source that tells how a coroutine rested while something of the world was closed: how many turns of its
-loop it passed over, how many cancellations reached it, and 1 where it ended by them; ``-`` where the coroutine waited
-for more than that.
+"""The ambient source that tells how a coroutine rested while a connection to the world was closed: how many turns of
+its loop it passed over, how many cancellations reached it, and 1 where it ended by them. It is ``-`` where the
+coroutine waited for more than that.
 """
 _WAITED = "-"
 

@@ -220,8 +220,8 @@ class Housekeeping:
 
     def turn(self, writing: WriteConnection, now_us: int, every_us: int) -> bool | None:
         """Whether the caller is to remove expired runs in the background; of all processes, one is to do so once in
-        ``every_us``. None: it is not. True: it is, for the first time in this store. False: it is, again. The call
-        waits for no other process.
+        ``every_us``. None: it is not to do so. True: it is, and this is the first time in this store. False: it is, and
+        it has happened in this store before. The call waits for no other process.
 
         Raises:
             StoreBusy: Another process writes.

@@ -56,8 +56,8 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
 
 
 def unneeded(connection: sqlite3.Connection, log: int) -> list[int]:
-    """The numbers of a log that is not needed (``abc.store.Store.discard``) and of the logs of processes that its run
-    started; empty if one of them is needed."""
+    """The numbers of the log of a run that is not needed (``abc.store.Store.discard``), and of the logs of processes
+    that this run started; empty if any of these runs is needed."""
     logs = [log]
     for each in logs:  # the list grows
         standing = connection.execute("SELECT status, amended FROM run WHERE log = ?", (each,))

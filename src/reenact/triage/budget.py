@@ -57,8 +57,8 @@ def allow(scene: Scene) -> tuple[Allowance, ...]:
 
 
 def _replayed(events: Iterable[Event]) -> Hold:
-    """Whether a replay can answer some events. It cannot answer those that were never answered, or whose answer a trace
-    leaves out."""
+    """Whether a replay can answer some events. A replay cannot answer an event that never got an answer, or whose
+    answer a trace leaves out."""
     return Hold.ACCEPTED if any(event.outcome is None or is_untold(event) for event in events) else Hold.FROZEN
 
 

@@ -153,7 +153,7 @@ class _ChatWriter:
 
     def _top(self, kind: str) -> dict[str, Json]:
         top: dict[str, Json] = {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
-        if self.ask.counted:  # if its tokens do not count, no model has answered
+        if self.ask.counted:  # tokens do not count where no model has answered
             top |= {"service_tier": "default", "system_fingerprint": f"fp_{digest(self.model).hex()[:10]}"}
         return top
 

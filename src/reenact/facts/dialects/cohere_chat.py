@@ -50,7 +50,7 @@ class CohereChat:
         return isinstance(request.get("model"), str) and conversation(request.get("messages"), _ROLES, _MESSAGE)
 
     def stateless(self, body: bytes) -> bool:
-        """True unless a tool is not the caller's own: version 2 keeps nothing."""
+        """True if every tool is the caller's own: version 2 stores nothing."""
         if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))

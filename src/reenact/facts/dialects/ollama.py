@@ -65,7 +65,7 @@ class Ollama:
         return asks and isinstance(request.get("model"), str)
 
     def stateless(self, body: bytes) -> bool:
-        """True unless a tool is not the caller's own: the server keeps nothing."""
+        """True if every tool is the caller's own: the server stores nothing."""
         if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))

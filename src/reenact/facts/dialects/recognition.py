@@ -70,8 +70,8 @@ def sort_of(name: str) -> str:
 def stateless_model_request(method: str, url: str, body: bytes) -> bool:
     """Whether a request is a model call that changes nothing on the provider's side.
 
-    A request is a write if it stores, continues, runs in the background or lets hosted tools act, and if something in
-    it is not recognised.
+    A request is a write if it stores, continues, runs in the background or lets hosted tools act; it is also a write if
+    something in it is not recognised.
     """
     try:
         found = _dialect(method, url, body)
@@ -98,7 +98,7 @@ def read(
     Args:
         head, body: The request.
         response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where no
-            response came; such a reading is not partial for that.
+            response came, which alone does not make the reading partial.
         response: Its bytes as recorded (all segments joined, or the segments), before content decoding.
 
     Returns:

@@ -34,8 +34,8 @@ def empty_repeat(course: Course) -> Iterator[Suspicion]:
 
 
 def _again(course: Course) -> Iterator[tuple[Act, Act, int]]:
-    """Each call that repeats an earlier call of its strand that had not failed, with the earlier call and the number of
-    the first equal call."""
+    """Each call that repeats an earlier, successful call of its strand, with that earlier call and the number of the
+    first equal call."""
     seen: dict[tuple[str, str, str, str], tuple[Act, int]] = {}
     for act in course.acts:
         if not act.key or act.quiet or act.observed:

@@ -65,7 +65,8 @@ class Act:
     """One event of a run, or one tool call that appears only in a conversation.
 
     Attributes:
-        event: The number of the event that shows it; for a call in a conversation, of the model call that decided it.
+        event: The number of the event that shows it; for a call in a conversation, the number of the model call that
+            decided it.
         sort: Its sort.
         kind: Kind of the event.
         name: The name of the call.

@@ -73,7 +73,7 @@ def _text(found: Audit) -> Iterator[str]:
 
 
 def _together(helps: Iterable[Lack]) -> Iterator[list[Lack]]:
-    """The lacking items in groups that make runs replayable: an item that alone makes none replayable is in a group
+    """The missing items in groups, each of which makes runs replayable: an item that does not do so alone is in a group
     with the next ones."""
     some: list[Lack] = []
     for each in helps:

@@ -284,8 +284,8 @@ def span_of(resource: Any, scope: Any, raw: Mapping[str, Any]) -> Span | str:
 
 
 LOG: Final = "log record"
-"""The text in place of a parent for a log record, whose id is that of its span; also the name for its body among its
-attributes."""
+"""The text that stands in place of a parent for a log record, because a log record has the id of its span. It is also
+the name of the record's body among its attributes."""
 
 
 def _event(raw: Mapping[str, Any]) -> tuple[str, int | None, Mapping[str, Json]]:

@@ -102,7 +102,7 @@ class TraceColumns:
     Attributes:
         id: Its id.
         spans: Numbers of its spans, in the order of the file.
-        logs: The places of its log records, as document and number in it, by their span.
+        logs: The places of its log records by their span: the document, and the number in the document.
         facts: The spans' facts about the run; those of a root count most.
         digest: The sum of the digests of its spans.
         remarks: The faults, with their number.

@@ -271,7 +271,7 @@ def run_program(
         passing.to(process)
         try:
             return process.wait()
-        except BaseException:  # a time limit of our caller: no program goes on after it
+        except BaseException:  # the time limit of our caller is over: no program goes on after it
             process.kill()
             process.wait()
             raise

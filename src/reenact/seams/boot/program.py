@@ -76,7 +76,7 @@ def take_over(otherwise: Callable[[], object]) -> None:
             error = _without_our_frame(raised)
         _end(error, last_words, script=event == _FILE)
 
-    vars(hook)["__cantrace__"] = True  # else no code that runs below the hook could be traced, by a debugger for one
+    vars(hook)["__cantrace__"] = True  # else a debugger could not trace code that runs below the hook
     sys.addaudithook(hook)
 
 

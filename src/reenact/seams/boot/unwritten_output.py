@@ -77,8 +77,8 @@ def _with_subclasses(kinds: Iterable[Any]) -> Iterator[type]:
 def c_library() -> Callable[[], object]:
     """The function that flushes the data of C code, at the end of the process.
 
-    It waits for no lock, as ``exit`` does: a thread may hold one while it reads standard input. Where the C library has
-    no such function, which is no part of POSIX, ``fflush`` is used. Looking the function up raises an audit event, so
+    Like ``exit``, it waits for no lock: a thread may hold a lock while it reads standard input. That function is no
+    part of POSIX: where the C library lacks it, ``fflush`` is used. Looking the function up raises an audit event, so
     that is done before there is a program that could hear it.
     """
     try:

@@ -37,7 +37,8 @@ def bare(sql: str) -> str:
 
 
 def statements_of(script: str) -> list[str]:
-    """The statements of a script. The body of a trigger is split too; its parts count as changes, as it does."""
+    """The statements of a script. The body of a trigger is split too; its parts count as changes, as the trigger
+    does."""
     return [found for part in _PARTS.findall(script) if (found := bare(part).rstrip())]
 
 

@@ -169,7 +169,8 @@ class OutgoingRequest:
 
 
 def going_out(crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
-    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None if that is sent.
+    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None if the agent's
+    own request is sent.
 
     Args:
         crossing: The exchange.

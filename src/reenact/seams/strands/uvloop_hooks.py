@@ -38,7 +38,8 @@ class Probe:
         self.posts = 0
         self.probing = False
         self.stopping = False
-        """Whether the loop returns to its caller after what is ready now, and hands nothing over before."""
+        """Whether the loop returns to its caller after the callbacks that are ready now, and hands nothing over before
+        that."""
 
     def begin(self) -> None:
         """Start probing, unless a probe is under way. In the loop's own thread."""

@@ -38,7 +38,8 @@ class CellResult:
             kind.
         tokens: In and out; None where they were not counted. ``cost`` in US dollars, None where it is unknown.
         duration_us: The duration of the agent's run.
-        live: The number of calls that were performed; ``used``: the number of answers of each source but the recording.
+        live: The number of calls that were performed; ``used``: the number of answers of each source except the
+            recording.
         note: A further remark.
         opinions: The number of judges' opinions: ``judged`` in all, ``kept`` and ``asked`` among them; empty without a
             judge.

@@ -22,7 +22,7 @@ from reenact.timetravel.forks.refusals import recorded_calls
 
 
 class CellMisses(ForkMisses):
-    """Answers calls that the row's own recording does not answer, and sends those again that a candidate changes.
+    """Answers calls that the row's own recording does not answer, and sends calls again that a candidate changes.
 
     Args:
         row: The answers of the row's golden. A cell is judged as a whole, even if its recording is cut off.

@@ -110,7 +110,7 @@ def here(
 
 
 def _named(cell: CellResult, asked: CellOrder) -> CellResult:
-    """A kept cell under today's names. Names are no part of a cell's identity, so the kept ones may be others."""
+    """A kept cell under today's names. Names are no part of a cell's identity, so a kept cell may have other names."""
     return replace(cell, row=asked.row.name, candidate=asked.candidate.name, repeat=asked.repeat)
 
 

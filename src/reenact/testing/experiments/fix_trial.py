@@ -187,7 +187,7 @@ def _ended(cell: CellResult) -> tuple[Features | None, str]:
         return ended, ": ".join(filter(None, (ended.error, ended.template)))
     if cell.status != "failed":
         return ended, ""
-    unmet = any(not each.holds for each in cell.judged)  # else the code crossed no boundary, or a change found no place
+    unmet = any(not each.holds for each in cell.judged)  # else the code made no call, or a change found no place
     return (ended, _line(cell.message)) if unmet else (None, _line(cell.message.removeprefix(f"{UNTESTED}\n")))
 
 

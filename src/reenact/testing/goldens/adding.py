@@ -56,7 +56,7 @@ class AddedGolden:
         opinions: The number of judges' opinions that it keeps: each was asked for now.
         code: The recorded code on which it was replayed, in words; empty where that is today's, or is not at hand.
         unnamed: The recorded answers that no expectation names; none where it must stay the same.
-        unknown: A remark on names in its expectations that are no call's; empty without one.
+        unknown: A remark on names in its expectations that are not names of calls; empty without one.
         writes: The writing tools that a fork of today's code may call: the run called them, or the golden is stale at
             them.
         forked: A remark that its run is a fork, and of which run; empty for a recorded run.

@@ -173,7 +173,7 @@ def served(
     """Run a golden on exactly its own answers: by its expectations, or as *same*. ``court``: gives opinions.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     if opened.golden.starts:
         return on_import(stack, golden_dir, opened, run_options, court)
@@ -217,7 +217,7 @@ def judged_on(
     Code that makes calls which only the incident answers is not fixed: then the incident answers it.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     found = today_on(stack, golden_dir, opened, opened.answering, run_options, court)
     if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
@@ -240,7 +240,7 @@ def on_import(
     """Run today's code with the answers of an imported run, and judge it by the golden's expectations.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
         UsageError: A model call is to go live.
     """
     golden = opened.golden
@@ -277,7 +277,7 @@ def on_run(
     """Run today's code on one run of a golden, and judge it; ``court`` gives the opinions of models.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     run_options = RunOptions(options, hash_seed=hash_seed)
     if not opened.golden.judged:
@@ -298,7 +298,7 @@ def today_on(
     files of the result are kept until the stack is closed. ``court`` gives the opinions of models.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     golden = opened.golden
     court = court or opened.court(run_options.asks)
@@ -374,7 +374,7 @@ def outcome_of(
 def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
     """The status of a judged golden, and the reason.
 
-    If the agent was stopped, that decides, and not its earlier calls: they say nothing of the code.
+    If the agent was stopped, the stop decides, not the earlier calls, which say nothing about the code.
 
     Args:
         told: The report of its process.
@@ -412,7 +412,7 @@ def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOption
     """Replay a run of a golden, by default the one that gives the answers, and judge whether there is any difference.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     run = run or opened.answering
     silent = run_options.options.divert_output

@@ -58,8 +58,8 @@ def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[ProcessResult,
         project: Root of the project.
 
     Returns:
-        The result, and today's run; None where it takes a process of its own: the golden depends on the hash seed or
-        was not tried, its entry point is a program, is defined elsewhere or is imported from another place, it needs
+        The result, and today's run; None if the golden needs a process of its own: the golden depends on the hash seed
+        or was not tried, its entry point is a program, is defined elsewhere or is imported from another place, it needs
         other surroundings, or it was about to change a file.
 
     Raises:

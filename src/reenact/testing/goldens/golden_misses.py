@@ -104,7 +104,7 @@ class GoldenMisses(ForkMisses):
         return super().breaks_off(calls, event) or (self._is_cut_off(calls) and event.is_open)
 
     def ends(self, calls: ForkCalls) -> bool:
-        """Whether the agent ends here, where everything waits: it does at the place where its recording is cut off."""
+        """Whether the agent ends where everything waits: it does so at the place where its recording is cut off."""
         if self._is_cut_off(calls) and (self._left_open is not None or not calls.session.unused()):
             self._comes_to_the_cut(calls, *(self._left_open or (None, None)))
             return True

@@ -27,7 +27,7 @@ def any_seed(
         court: Gives the opinions of models; by default only those that the golden keeps.
 
     Raises:
-        ReplayError: It cannot be started here, or has ended without a report.
+        ReplayError: The golden cannot be started here, or has ended without a report.
     """
     return alike(now, under_another(golden_dir, opened, run, court))
 

@@ -63,7 +63,8 @@ def _script(file: str) -> Script:
 
 def _wait_for_end_of_input(over: threading.Event) -> None:
     try:
-        # Not through ``sys.stdin``: a thread that waits in there holds its lock, and an interpreter that ends aborts.
+        # Not through ``sys.stdin``: a thread that waits in it holds its lock, and the interpreter would abort at its
+        # end.
         while os.read(0, 4096):
             pass
     finally:

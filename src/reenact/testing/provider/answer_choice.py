@@ -28,7 +28,7 @@ _LONGEST_QUOTE = 160
 
 
 def drawn(ask: Ask, fresh: bytes) -> Draw:
-    """The chance of one request: none of ``fresh`` gets in where the request settles the answer."""
+    """The chance of one request: ``fresh`` is not used if the request alone settles the answer."""
     return Draw(ask.fingerprint if ask.settled else ask.fingerprint[:32] + fresh[:32], greedy=ask.temperature == 0)
 
 

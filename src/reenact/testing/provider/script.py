@@ -91,7 +91,7 @@ class When:
         last_user: Text that the last user message contains, in any case.
         model: The beginning of the model's name.
         tool: Name of a tool that is offered.
-        results: Whether there are tool results after the last user message; None does not care.
+        results: Whether there must be tool results after the last user message; None allows both.
         result: Text that the last tool result contains.
         from_call: First call of that path (1 is the first) for which it holds.
         to_call: Last such call; None for no end.

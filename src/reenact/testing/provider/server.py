@@ -268,7 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return self.server.world._answer(request, planned)
         except Exception:
-            traceback.print_exc()  # a mistake in the script: its author wants to see it, and the client an answer
+            traceback.print_exc()  # a mistake in the script: show it to its author, and give the client an answer
             return failed(request, server_error()), None
 
     def _hang_up(self, fault: Fault | None) -> None:

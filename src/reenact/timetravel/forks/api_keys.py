@@ -216,8 +216,8 @@ def address_of(call: Call) -> str:
 
 def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
     """The variables that a recorded call carried, as far as the recording tells: the stand-in of a value names its
-    variable. The stand-in of a header names none; then the variable is the run's only one for a key, or the one with
-    the provider's name in its own name.
+    variable. The stand-in of a header names no variable. Then it is the run's only variable for a key, or the one that
+    has the provider's name in its own name.
 
     Args:
         call: The recorded call.

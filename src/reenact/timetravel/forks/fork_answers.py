@@ -272,7 +272,8 @@ class OwnCall(LiveCall):
         lane: The lane of the call.
         call: The call.
         event: The number of the call in the fork.
-        compared: The parent's event whose outcome this must have too: for the agent's own code, before the cut.
+        compared: The event of the parent whose outcome this call must have too; only for the agent's own code, before
+            the cut.
         scope: The path of its inner lane, if the lane has been handed out already.
     """
 

@@ -42,8 +42,8 @@ def command(ctx: click.Context, text: str, rev: str, at: str, gone: str) -> None
     """Set a mark with TEXT, such as a deploy; without TEXT list the marks.
 
     Other commands name a mark by its text, the beginning of its id, or @ for the last one. ls, stats, kit, triage and
-    experiment take it in --since and --before; stats --by mark adds up the runs between marks; triage lists the groups
-    that are new or gone since the last mark; golden run --mark runs the code of the mark's revision and notes it in
+    experiment take it in --since and --before. stats --by mark adds up the runs between marks. triage lists the groups
+    that are new or gone since the last mark. golden run --mark runs the code of the mark's revision, and notes it in
     each golden that passes.
     """
     shell = current(ctx)

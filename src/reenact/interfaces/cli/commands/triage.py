@@ -92,14 +92,14 @@ def command(
     Runs are one group when they ended with the same error (type, and message without its values), in the same tool,
     after the same last steps. A group is named by its fingerprint, which never changes. For a group of five runs or
     more, triage lists what its runs share more often than healthy runs of the same agent: model, hour, weekday, tenant,
-    user, tool, form of a tool's answer, prompt version, commit, missing field. Lift is how many times more often, with
-    its 95 % interval; only what a corrected p-value (Benjamini-Hochberg) below 5 % supports is shown.
+    user, tool, form of a tool's answer, prompt version, commit, missing field. Lift is how many times more often they
+    have it, with its 95 % interval; only traits with a corrected p-value (Benjamini-Hochberg) below 5 % are shown.
 
     The first call on an older store reads all its runs once and stores the result. With --json every group is a line.
     The names in --where are those of reenact ls.
 
-    --group G --candidate NAME:… tries a fix: up to 5 members of the group that differ (--all: all of them) are run
-    again on the candidate, with tools answered from the recording, and healthy runs of the same agent beside them. A
+    --group G --candidate NAME:… tries a fix: up to 5 members of the group that differ (--all: all of them) run again on
+    the candidate, with tools answered from the recording. Healthy runs of the same agent are tried in the same way. A
     candidate is written as for reenact experiment. The result says whether the group collapses wholly, in part or not
     at all, and which healthy runs break. Members that cannot be replayed are not tried, and never count as fixed. The
     price of live calls is printed first. Exit codes: 0 the group collapses and nothing breaks, 1 otherwise, 3 no member

@@ -72,8 +72,8 @@ def command(
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
     test, and is refused. Each --holds is one that is true of REF, and must stay so; it goes alone or beside --expect.
-    Recorded answers that none of them names are listed. Without either, and without --fixed, the golden must replay
-    without a difference, now too. A run whose process was ended from outside needs one of them, and is judged at the
+    Recorded answers that none of them names are listed. Without --expect, --holds and --fixed, the golden must replay
+    without a difference, also today. A run whose process was ended from outside needs one of them, and is judged at the
     place where it ended.
 
     Before the bundle is stored it is replayed on the code that REF ran: the files as they are, or, in a git worktree,
@@ -227,7 +227,7 @@ def _tell_ways(shell: Shell, added: AddedGolden, again: str) -> None:
     editing."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
-    if written:  # the golden made its command, and does not know --no-test
+    if written:  # this command was made by the golden, which does not know --no-test
         command = now.next_command + " --no-test" * ("--no-test" in again.split())
         shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself, in place of JSON:\n  {command}")
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
