@@ -120,8 +120,7 @@ class Gate:
             now_us: Our own monotonic clock.
             still: Nothing has run since the last look: a strand blocks where no hook sees it.
             worked_us: For how much of the time since the last look the program has used the processor.
-            spared_us: For how much of this time the program was ready to run and got no processor; this part is not
-                counted.
+            spared_us: For how much of it the program was ready to run and got no processor: this is not counted.
 
         Returns:
             Whether no delivery has passed since the last look, so that the next look may find all strands still.

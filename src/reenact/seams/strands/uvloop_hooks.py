@@ -38,8 +38,7 @@ class Probe:
         self.posts = 0
         self.probing = False
         self.stopping = False
-        """Whether the loop returns to its caller after the callbacks that are ready now, and hands nothing over before
-        that."""
+        """Whether the loop returns to its caller after the callbacks that are ready, and hands nothing over before."""
 
     def begin(self) -> None:
         """Start probing, unless a probe is under way. In the loop's own thread."""
