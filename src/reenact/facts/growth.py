@@ -79,8 +79,7 @@ class GrowthProof(NamedTuple):
     Attributes:
         number: The number of the list.
         look: The last proven look: all entries known then are proven.
-        wrong: A text that says that the list did more than grow, to be followed by the place; empty if the list only
-            grows.
+        wrong: A text that says that the list did more than grow, to be followed by the place; else empty.
         place: The place where the fault was found.
     """
 

@@ -1,2 +1,1 @@
-"""Contact with the world: every place where the agent's code calls something that could answer differently the next
-time."""
+"""Contact with the world: every place where the agent's code calls something that may answer differently later."""

@@ -37,8 +37,7 @@ def bare(sql: str) -> str:
 
 
 def statements_of(script: str) -> list[str]:
-    """The statements of a script. The body of a trigger is split too; its parts count as changes, as the trigger
-    does."""
+    """The statements of a script. The body of a trigger is split too; its parts count as changes."""
     return [found for part in _PARTS.findall(script) if (found := bare(part).rstrip())]
 
 

@@ -169,8 +169,7 @@ class OutgoingRequest:
 
 
 def going_out(crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
-    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None if the agent's
-    own request is sent.
+    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; else None.
 
     Args:
         crossing: The exchange.

@@ -272,8 +272,7 @@ class OwnCall(LiveCall):
         lane: The lane of the call.
         call: The call.
         event: The number of the call in the fork.
-        compared: The event of the parent whose outcome this call must have too; only for the agent's own code, before
-            the cut.
+        compared: The parent's event with the outcome that the agent's own code must have too, before the cut.
         scope: The path of its inner lane, if the lane has been handed out already.
     """
 

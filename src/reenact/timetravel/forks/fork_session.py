@@ -327,8 +327,7 @@ class ForkSession(ReplaySession):
         return replace(event, outcome=outcome.outcome)
 
     def _stands_for(self, delivery: Delivery) -> bool:
-        """Whether to pass over a recorded delivery that no strand waits for; after the cut also a delivery of
-        telemetry."""
+        """Whether to pass over a recorded delivery that no strand waits for; after the cut also telemetry's."""
         tag = delivery.tag
         if self.schedule.cut and tag.kind == "e" and is_plumbing(self.recording.event(tag.number).call):
             return tag.number not in self.schedule.plumbing
