@@ -14,6 +14,7 @@ import pytest
 import reenact
 from reenact.errors import UsageError
 from reenact.facts.run import Run
+from reenact.recording import blocks
 from reenact.seams import wiring
 from reenact.seams.logs import RunIdFilter
 
@@ -255,6 +256,20 @@ def test_a_store_that_cannot_be_written_costs_the_recording_only(tmp_path: Path)
         assert agent() == 7
     with pytest.raises(reenact.ReenactError, match="no store is called"):
         reenact.record(store="ftp://elsewhere")(agent)()
+
+
+def test_a_block_that_cannot_listen_gives_a_run_that_can_be_used(
+    store: reenact.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of ours there costs the recording: what the agent calls on its run is there."""
+
+    def broken(block: blocks.RootBlock) -> None:
+        raise RuntimeError("no lane")
+
+    monkeypatch.setattr(blocks.RootBlock, "resume", broken)
+    with pytest.warns(RuntimeWarning, match="no lane"), reenact.record(store=store) as run:
+        run.note("a", 1)
+        run.flush()
 
 
 def test_hooks_that_cannot_be_set_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

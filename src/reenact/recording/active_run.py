@@ -91,7 +91,7 @@ def _current_id() -> str:
     return "" if lane is None else str(lane.session.run.id)
 
 
-def current_run() -> Run | None:
+def current_run() -> ActiveRun | None:
     """The run being recorded here, or None outside a recording.
 
     Besides the fields of a `Run` it has `.note(key, value)`, `.effect_key`, `.timeline()` and `.flush()`. `flush`

@@ -21,7 +21,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status, kept_in
 from reenact.facts.values import describe_error, encode
-from reenact.recording.active_run import active, current
+from reenact.recording.active_run import ActiveRun, active, current
 from reenact.recording.policies import configured_policy
 from reenact.recording.recording_opening import OpenRun, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
@@ -67,17 +67,16 @@ class Block:
         self._token: Any = None
         self.run: Run = Run(id="")
 
-    def enter(self) -> Run:
+    def enter(self) -> ActiveRun:
         """Begin to listen. Where that fails, the block runs unrecorded."""
+        run = active(self.run)
         try:
             self.resume()
-            run = active(self.run)
             self._token = current.set(run)
         except Exception as error:
             if self.failed(error):
                 raise
             _warn(error)
-            return self.run
         return run
 
     def resume(self) -> None:

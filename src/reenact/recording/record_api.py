@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run, Status
-from reenact.recording.active_run import active, current_run
+from reenact.recording.active_run import ActiveRun, active, current_run
 from reenact.recording.blocks import Block, open_block
 from reenact.recording.recording_opening import Who
 
@@ -31,7 +31,7 @@ class Recorder:
 
     # --- as a context manager ----------------------------------------------------------------------------------
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> ActiveRun:
         block = open_block(self._who, self._store, self._policy)
         self._blocks.append(block)
         if block is None:
@@ -43,7 +43,7 @@ class Recorder:
         if block is not None:
             block.leave(error, None)
 
-    async def __aenter__(self) -> Run:
+    async def __aenter__(self) -> ActiveRun:
         return self.__enter__()
 
     async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
