@@ -54,6 +54,31 @@ def test_executor_jobs_in_a_set_raced_against_a_call() -> None:
     record_and_replay(program, rounds=5)
 
 
+def test_a_job_whose_attributes_raise_runs_in_a_pool() -> None:
+    class Proxy:
+        """Raises KeyError for an attribute that it does not have, as many a proxy does by mistake."""
+
+        def __init__(self, world: World) -> None:
+            self.fields = {"world": world}
+
+        def __getattr__(self, name: str) -> Any:
+            return self.fields[name]
+
+        def __call__(self, question: str) -> str:
+            answer: str = self.world.ask(question)
+            return answer
+
+    def program(world: World) -> object:
+        async def main() -> object:
+            loop = asyncio.get_running_loop()
+            return await asyncio.gather(*(loop.run_in_executor(None, Proxy(world), f"{n}") for n in range(3)))
+
+        with ThreadPoolExecutor(2) as pool:
+            return [*pool.map(Proxy(world), ["a", "b"]), asyncio.run(main())]
+
+    record_and_replay(program, rounds=3)
+
+
 def test_run_coroutine_threadsafe_from_threads() -> None:
     def program(world: World) -> object:
         async def asked(name: str) -> int:

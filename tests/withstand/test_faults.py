@@ -60,6 +60,7 @@ DOORS = frozenset(
         "recording/arrival_schedule.py:ArrivalSchedule.grant",
         "recording/arrival_schedule.py:ArrivalSchedule.alone",
         "recording/arrival_schedule.py:ArrivalSchedule.choose",
+        "recording/arrival_schedule.py:ArrivalSchedule.choose.<locals>.<genexpr>",
         "recording/arrival_schedule.py:ArrivalSchedule.impatient",
         "recording/arrival_schedule.py:ArrivalSchedule.overdue",
         "recording/arrival_schedule.py:ArrivalSchedule.signal_due",
@@ -77,6 +78,8 @@ DOORS = frozenset(
         "recording/blocks.py:RootBlock.finish",
         "recording/blocks.py:RootBlock.finish.<locals>.close",
         "recording/blocks.py:_ChildBlock.finish",
+        "facts/order.py:name_of",
+        "facts/order.py:identity",
     }
 )
 """Where the nets hang, or where nothing could fail: a fault *at* these would be one in the code of the agent."""

@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from reenact.facts.integer_columns import column, read, steps, sums
+from reenact.facts.interruptions import let_through
 
 
 class Tag(NamedTuple):
@@ -197,7 +198,11 @@ def name_of(work: Any) -> str:
     """The qualified name by which sibling strands are numbered."""
     while isinstance(work, functools.partial):
         work = work.func
-    name = str(getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__)
+    try:
+        name = str(getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__)
+    except Exception as error:  # an object of the agent may raise anything when it is asked for an attribute
+        let_through(error)
+        return type(work).__name__
     last = name.rpartition(".")[2]
     if last in ("_do_shutdown", "shutdown_default_executor", "shutdown_asyncgens"):
         return last  # a loop's cleanup is the same strand in every loop class

@@ -174,10 +174,11 @@ class PoolJob:
 
 def _job_name(function: Any) -> str:
     """The name of the function that a job runs. Frameworks submit it through ``context.run`` or a partial."""
-    args: tuple[Any, ...] = ()
-    while hasattr(function, "func") and hasattr(function, "args"):
-        args = (*function.args, *args)
-        function = function.func
+    try:
+        while hasattr(function, "func") and hasattr(function, "args"):
+            function = function.func
+    except Exception:  # as in ``name_of``
+        return type(function).__name__
     return name_of(function)
 
 
