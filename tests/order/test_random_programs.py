@@ -11,7 +11,7 @@ import pytest
 import reenact
 
 from .driver import record, replay
-from .programs import make
+from .random_programs import make
 
 PROGRAMS = 300
 SAMPLE = 4
