@@ -15,6 +15,7 @@ from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script, ToolUse, When
 from reenact.timetravel.forks.permits import commits, meant, only_kept
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 WORLD = Script(
     rules=(
@@ -22,28 +23,7 @@ WORLD = Script(
         Rule(say=lambda ask: f"It is {ask.results[-1].text}."),
     )
 )
-AGENT = """
-import os
-import openai, reenact
-
-client = openai.OpenAI(base_url=os.environ["WORLD"] + "/v1", api_key="k", max_retries=0)
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
-TOOLS = [dict(type="function", name=name, parameters=SCHEMA, strict=False) for name in ("weather", "send_mail")]
-
-@reenact.tool(effect="read")
-def weather(city):
-    return "foggy"
-
-@reenact.tool
-def cancel_order(order):
-    return "done"
-
-asked = [dict(role="user", content="weather?")]
-said = client.responses.create(model="gpt-x", input=asked, tools=TOOLS)
-use = said.output[0]
-asked += [use, dict(type="function_call_output", call_id=use.call_id, output=weather("Oslo"))]
-print(client.responses.create(model="gpt-x", input=asked, tools=TOOLS).output_text)
-"""
+AGENT = read_program("forks/weather_of_a_declared_tool.py")
 
 
 @pytest.fixture

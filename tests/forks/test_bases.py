@@ -8,28 +8,9 @@ from reenact.facts.bases import Bases, moved_bases
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
-AGENT = """
-import asyncio, openai, reenact
-
-@reenact.tool(effect="read")
-def look(city):
-    return "fog"
-
-def ask(text):
-    messages = [dict(role="user", content=text)]
-    return openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=messages).choices[0].message.content
-
-async def ask_async(text):
-    messages = [dict(role="user", content=text)]
-    said = await openai.AsyncOpenAI(max_retries=0).chat.completions.create(model="m", messages=messages)
-    return said.choices[0].message.content
-
-print(ask("weather?"))
-sky = look("Oslo")
-print(ask(sky))
-print(asyncio.run(ask_async(sky)))
-"""
+AGENT = read_program("forks/three_model_calls_and_a_tool.py")
 
 
 def says(text: str) -> Script:
@@ -63,49 +44,7 @@ def test_a_fork_that_does_not_part_says_no_place(forks: Forks) -> None:
     assert "change: the result of event" in last and "parts at" not in last
 
 
-OTHERS = """
-import asyncio, json, os, reenact
-
-@reenact.tool(effect="read")
-def look(city):
-    return "fog"
-
-def asked(text):
-    body = json.dumps(dict(model="m", messages=[dict(role="user", content=text)]))
-    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
-    return os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers
-
-def said(answer):
-    return answer["choices"][0]["message"]["content"]
-
-def requests(text):
-    import requests
-    url, body, headers = asked(text)
-    return said(requests.post(url, data=body, headers=headers).json())
-
-def session(text):
-    import requests
-    url, body, headers = asked(text)
-    with requests.Session() as session, session.post(url, data=body, headers=headers, stream=True) as answer:
-        return said(json.loads(b"".join(answer.iter_content(16))))
-
-def urllib3(text):
-    import urllib3
-    url, body, headers = asked(text)
-    pool = urllib3.PoolManager()
-    return said(pool.request("POST", url, body=body, headers={**headers, "Host": url.split("/")[2]}).json())
-
-def aiohttp(text):
-    import aiohttp
-    url, body, headers = asked(text)
-    async def ask():
-        async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers) as answer:
-            return said(await answer.json())
-    return asyncio.run(ask())
-
-print(CLIENT("weather?"))
-print(CLIENT(look("Oslo")))
-"""
+OTHERS = read_program("forks/model_asked_without_an_sdk.py")
 
 
 @pytest.mark.parametrize("client", ["requests", "session", "urllib3", "aiohttp"])
@@ -113,7 +52,7 @@ def test_so_does_what_other_clients_send(forks: Forks, client: str) -> None:
     pytest.importorskip(client.replace("session", "requests"))
     with ScriptedProvider(says("then")) as before:
         forks.desk.environ = {"OPENAI_BASE_URL": f"{before.url}/v1", "OPENAI_API_KEY": "scripted-key"}
-        assert forks.record(OTHERS.replace("CLIENT", client)) == "then\nthen\n"
+        assert forks.record(OTHERS.replace("client = requests", f"client = {client}")) == "then\nthen\n"
     with ScriptedProvider(says("now")) as today:
         forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
         report = forks.fork("look#1", "--result", 'look#1="sun"')

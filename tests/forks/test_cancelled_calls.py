@@ -8,45 +8,14 @@ import pytest
 from tests.forks.conftest import Forks
 from tests.forks.counting import counting
 from tests.mcp.conftest import SERVER
+from tests.programs import read_program
 
-TOOLS = """
-    import asyncio, reenact
-    @reenact.tool(effect="read")
-    async def inner(query):
-        return query
-    @reenact.tool(effect="read")
-    async def look(query):
-        await asyncio.sleep(query)
-        return await inner(query)
-    @reenact.tool
-    async def pay(query):
-        with open("paid", "a") as file:
-            file.write("x")
-        await asyncio.sleep(query)
-        return "paid"
-    async def main():
-        with reenact.step("plan", {"limit": 0.05, "cancels": True}) as state:
-            pass
-        try:
-            print(await asyncio.wait_for(look(0.3), state["limit"]))
-        except TimeoutError:
-            print("too slow")
-        task = asyncio.create_task(TOOL(0.2))
-        print("meanwhile", await look(0.001))
-        if state["cancels"]:
-            task.cancel()
-        try:
-            print("got", await task)
-        except asyncio.CancelledError:
-            print("cancelled")
-        print("then", await look(0.002))
-    asyncio.run(main())
-"""
+TOOLS = read_program("forks/cancelled_tools.py")
 SOONER = ("--set", "cancels=false")
 
 
 def test_a_read_is_asked_where_its_timeout_is_later_or_nothing_cancels_it(forks: Forks) -> None:
-    assert forks.record(TOOLS.replace("TOOL", "look")) == "too slow\nmeanwhile 0.001\ncancelled\nthen 0.002\n"
+    assert forks.record(TOOLS) == "too slow\nmeanwhile 0.001\ncancelled\nthen 0.002\n"
     same = forks.fork("plan#1")
     assert (same["live"], same["printed"]) == (0, "too slow\nmeanwhile 0.001\ncancelled\nthen 0.002\n")
     report = forks.fork("plan#1", "--set", "limit=30", *SOONER)
@@ -62,7 +31,7 @@ def test_a_read_is_asked_where_its_timeout_is_later_or_nothing_cancels_it(forks:
 
 
 def test_a_write_may_have_been_made(forks: Forks) -> None:
-    forks.record(TOOLS.replace("TOOL", "pay"))
+    forks.record(TOOLS.replace("tool = look", "tool = pay"))
     paid = forks.desk.folder / "paid"
     refused = forks.fork("plan#1", *SOONER, status=5)
     assert "pay may change the world, and is not allowed to" in refused["message"]
@@ -117,36 +86,14 @@ def test_a_tool_in_a_thread_that_the_end_left_behind_is_asked_where_the_fork_wai
     forks.replays_exactly()
 
 
-HTTP = """
-    import asyncio, os, reenact
-    import CLIENT as library
-    async def ask(where):
-        url = os.environ["WORLD_URL"] + where
-        if library.__name__ == "httpx":
-            async with library.AsyncClient() as client:
-                return (await client.get(url)).text
-        async with library.ClientSession() as client, client.get(url) as response:
-            return await response.text()
-    async def main():
-        with reenact.step("plan", {"cancels": True}) as state:
-            pass
-        task = asyncio.create_task(ask("/slow"))
-        await asyncio.sleep(0)
-        if state["cancels"]:
-            task.cancel()
-        try:
-            print("got", await task)
-        except asyncio.CancelledError:
-            print("cancelled")
-    asyncio.run(main())
-"""
+HTTP = read_program("forks/cancelled_request.py")
 
 
 @pytest.mark.parametrize("client", ["httpx", "aiohttp"])
 def test_a_request(forks: Forks, client: str) -> None:
     with counting() as world:
         forks.desk.environ = {"WORLD_URL": world.url}
-        assert forks.record(HTTP.replace("CLIENT", client)) == "cancelled\n"
+        assert forks.record(HTTP.replace('import_module("httpx")', f'import_module("{client}")')) == "cancelled\n"
         assert [event.name.partition(" ")[0] for event in forks.events()] == ["plan", "GET"]
         report = forks.fork("plan#1", *SOONER)
         assert report["printed"] == 'got {"asked": "/slow"}\n'

@@ -9,35 +9,9 @@ import pytest
 import reenact
 from reenact.errors import EventNotFound
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
-TRIAGE = """
-    import dataclasses, reenact
-    @dataclasses.dataclass(frozen=True)
-    class Ticket:
-        owner: str
-        level: int = 1
-    @reenact.tool(effect="read")
-    def look(query): return {"found": 0, "query": query}
-    @reenact.tool
-    def mail(text):
-        print("mailing", text)
-        return "mailed"
-    state = {"query": "refund", "limits": {"tries": 2}}
-    with reenact.step("plan", state):
-        tries = state["limits"]["tries"]
-    for attempt in range(tries):
-        try:
-            answer = look(state["query"])
-        except TimeoutError as error:
-            print("no answer:", error)
-            break
-        if answer["found"]:
-            print("found", answer)
-            break
-    with reenact.step("assign", Ticket("nobody")) as ticket:
-        print(ticket.owner, ticket.level)
-    print(mail(f"to {ticket.owner}"))
-"""
+TRIAGE = read_program("forks/triage_of_a_ticket.py")
 
 
 def test_a_result(forks: Forks) -> None:

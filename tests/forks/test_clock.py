@@ -8,29 +8,9 @@ import pytest
 
 import reenact
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
-AGENT = """
-    import datetime, time, reenact
-
-    @reenact.tool(effect="read")
-    def look(query):
-        return query.upper()
-
-    def show(what):
-        print(what, datetime.datetime.now(datetime.UTC).isoformat(), round(time.monotonic() - began, 6), sep="|")
-
-    began = time.monotonic()
-    show("first")
-    look("a")
-    show("second")
-    time.sleep(0.02)
-    look("b")
-    show("third")
-    time.sleep(0.02)
-    show("fourth")
-    look("c")
-    show("fifth")
-"""
+AGENT = read_program("forks/clocks_between_tools.py")
 
 
 def shown(printed: str) -> list[tuple[str, str, float]]:

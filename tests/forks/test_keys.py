@@ -22,6 +22,7 @@ from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.timetravel.forks.api_keys import Keys, Names
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 KEY = "sk-today-8f2b6c1e9d7a4053b1"
 BASIC = "Basic " + base64.b64encode(f"user:{KEY}".encode()).decode()
@@ -190,29 +191,7 @@ def test_a_plan_shows_host_and_key(forks: Forks, host: Listening) -> None:
     assert host.got == []
 
 
-SEVERAL = """
-    import os, httpx, reenact
-
-    def ask(text, key):
-        request = {"model": "m", "messages": [{"role": "user", "content": text}]}
-        headers = {"authorization": "Bearer " + os.environ[key]}
-        answer = httpx.post(os.environ["OPENAI_BASE_URL"] + "/v1/chat/completions", json=request, headers=headers)
-        return answer.json()["choices"][0]["message"]["content"]
-
-    @reenact.tool(effect="read")
-    def look(text):
-        return ask(text, "SEARCH_API_KEY")
-
-    @reenact.tool
-    def mail(text):
-        return ask(text, "MAIL_API_KEY")
-
-    @reenact.tool(effect="read")
-    def first():
-        return "a"
-
-    mail(look(first()))
-"""
+SEVERAL = read_program("forks/key_for_each_tool.py")
 
 
 def test_every_key_that_is_not_set_is_told_at_once(forks: Forks, host: Listening) -> None:

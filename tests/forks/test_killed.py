@@ -12,34 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
-AGENT = """
-    import datetime, time
-    import reenact
-    @reenact.tool(effect="read")
-    def look(query):
-        if query == "slow":
-            with open("looking", "a") as file:
-                file.write("x")
-            until = time.perf_counter() + WAIT
-            while time.perf_counter() < until:
-                pass
-        return query.upper()
-    @reenact.tool
-    def pay(query):
-        with open("paid", "a") as file:
-            file.write(query)
-        return query
-    with reenact.step("plan", {"query": "fast"}) as state:
-        pass
-    print(look(state["query"]), datetime.date.today().year, flush=True)
-    print(pay(state["query"]), flush=True)
-"""
+AGENT = read_program("forks/slow_look_and_a_payment.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child does not hear that its parent has died")
 def test_it_writes_nothing_more_and_is_resumed_with_its_change(forks: Forks) -> None:
-    forks.record(AGENT.replace("WAIT", "2"))
+    forks.record(AGENT)
     folder = forks.desk.folder
     change = ("--set", "query=slow", "--at-time", "2031-05-06")
     words = ("fork", f"{forks.parent}:plan#1", *change, "--allow-write", "pay")

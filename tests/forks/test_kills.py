@@ -20,34 +20,11 @@ import reenact
 from reenact.abc.store import Recording
 from tests.forks.conftest import Forks
 from tests.forks.counting import Counting, counting
+from tests.programs import read_program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, and no process group")
 
-PAYER = """
-    import json, os, urllib.request
-    import reenact
-
-    WORLD = os.environ["WORLD_URL"]
-
-    @reenact.tool(effect="read")
-    def look(number):
-        with urllib.request.urlopen(f"{WORLD}/look/{number}") as answer:
-            return json.load(answer)
-
-    @reenact.tool(effect="write")
-    def pay(number, words):
-        body = json.dumps({"number": number, "words": words}).encode()
-        with urllib.request.urlopen(f"{WORLD}/pay", data=body) as answer:
-            return json.load(answer)
-
-    words = "paid"
-    for number in range(12):
-        found = look(number)
-        words = found.get("words", words)
-        with reenact.step("paying", {"number": number, "words": words}):
-            pay(number, words)
-    print(words)
-"""
+PAYER = read_program("forks/payer.py")
 KILLS, MANY = 3, 200
 """How many forks are killed, outside of a sweep and in one."""
 

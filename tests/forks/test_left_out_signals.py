@@ -7,36 +7,11 @@ import signal
 import pytest
 
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms to speak of")
 
-LIMITED = """
-    import os, signal, threading, time
-    import reenact
-
-    fired = []
-
-    def give_up(number, frame):
-        fired.append("fired")
-        raise TimeoutError
-
-    @reenact.tool(effect="read")
-    def work(seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(0.01)
-        return "worked"
-
-    signal.signal(signal.SIGUSR1, give_up)
-    with reenact.step("plan", {"seconds": 5.0}) as state:
-        seconds = state["seconds"]
-    if seconds > 1:
-        threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGUSR1]).start()
-    try:
-        print(work(seconds), fired)
-    except TimeoutError:
-        print("late", fired)
-"""
+LIMITED = read_program("forks/signal_that_gives_up.py")
 
 
 def test_a_signal_whose_call_is_made_anew_is_left_out_and_named(forks: Forks) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 CLOSE_S = 0.09
 """How late all of a program's waits may be together, for what is worked out by hand to hold."""
@@ -67,34 +68,11 @@ def prints(forks: Forks, expected: str, *settings: str, again: bool = False) -> 
     assert agrees(report["printed"], expected), report["printed"]
 
 
-QUEUE = """
-    import queue, threading, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    def look(query, seconds):
-        time.sleep(seconds)
-        return query.upper()
-
-    with reenact.step("plan", {"limit": 0.3, "total": 5.0, "seconds": SECONDS}) as state:
-        pass
-    answers = queue.Queue()
-    began = time.monotonic()
-    threading.Thread(target=lambda: answers.put(look("a", state["seconds"]))).start()
-    empty = 0
-    while time.monotonic() < began + state["total"]:
-        try:
-            print(answers.get(timeout=state["limit"]))
-            break
-        except queue.Empty:
-            empty += 1
-    print(empty, time.monotonic() - began)
-    print(look("b", 0.2), time.monotonic() - began)
-"""
+QUEUE = read_program("forks/queue_with_a_time_out.py")
 
 
 def test_a_queue_that_is_asked_with_another_time_out(forks: Forks) -> None:
-    records(forks, QUEUE.replace("SECONDS", "1.0"), "A 3 1.0 B 1.2")
+    records(forks, QUEUE, "A 3 1.0 B 1.2")
     prints(forks, "A 5 1.0 B 1.2", "limit=0.18", again=True)
     prints(forks, "A 1 1.0 B 1.2", "limit=0.7")
     prints(forks, "2 0.6 B 0.8", "total=0.45", again=True)
@@ -103,7 +81,7 @@ def test_a_queue_that_is_asked_with_another_time_out(forks: Forks) -> None:
 
 
 def test_a_queue_beside_a_call_that_goes_live(forks: Forks) -> None:
-    forks.record(QUEUE.replace("SECONDS", "0.1"))
+    forks.record(QUEUE.replace('"seconds": 1.0', '"seconds": 0.1'))
     report = forked(forks, "seconds=1.0", "limit=0.4", live="all")
     answer, empty, took, _, after = told(report["printed"])
     assert isinstance(took, float)
@@ -113,28 +91,7 @@ def test_a_queue_beside_a_call_that_goes_live(forks: Forks) -> None:
     assert abs(after - took - 0.2) < CLOSE_S
 
 
-POLLED = """
-    import asyncio, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    async def look(query):
-        await asyncio.sleep(0.9)
-        return query.upper()
-
-    async def main():
-        with reenact.step("plan", {"pause": 0.4, "patience": 5.0}) as state:
-            pass
-        began = time.monotonic()
-        asked = asyncio.ensure_future(look("a"))
-        polls = 0
-        while not asked.done() and time.monotonic() < began + state["patience"]:
-            polls += 1
-            await asyncio.sleep(state["pause"])
-        print(polls, asked.done(), time.monotonic() - began, asyncio.get_running_loop().time() - began)
-        print(await asked, time.perf_counter() - began)
-    asyncio.run(main())
-"""
+POLLED = read_program("forks/polled_task.py")
 
 
 def test_a_loop_until_a_deadline(forks: Forks) -> None:
@@ -147,37 +104,12 @@ def test_a_loop_until_a_deadline(forks: Forks) -> None:
 
 def test_a_loop_behind_work(forks: Forks) -> None:
     worked = "hashlib.pbkdf2_hmac('sha256', b'', b'', 500_000)"  # a fifth of a second, at least
-    forks.record(POLLED.replace("import asyncio,", "import asyncio, hashlib,").replace("pass\n", f"{worked}\n", 1))
+    imported = POLLED.replace("import asyncio\n", "import asyncio\nimport hashlib\n")
+    forks.record(imported.replace("pass\n", f"{worked}\n", 1))
     prints(forks, "5 True 1.0 1.0 A 1.0", "pause=0.2")
 
 
-RETRIED = """
-    import time
-    import reenact
-
-    @reenact.tool(effect="read")
-    def look(attempt):
-        time.sleep(0.1)
-        if attempt < 3:
-            raise LookupError(attempt)
-        return "found"
-
-    with reenact.step("plan", {"pause": 0.2, "total": 3.0}) as state:
-        pass
-    began = time.perf_counter()
-    pause = state["pause"]
-    for attempt in range(9):
-        try:
-            print(look(attempt))
-            break
-        except LookupError:
-            if time.perf_counter() - began + pause > state["total"]:
-                print("gave_up")
-                break
-            time.sleep(pause)
-            pause *= 2
-    print(attempt, time.perf_counter() - began)
-"""
+RETRIED = read_program("forks/backoff_with_a_deadline.py")
 
 
 def test_a_backoff_with_a_deadline_over_all(forks: Forks) -> None:
@@ -188,30 +120,7 @@ def test_a_backoff_with_a_deadline_over_all(forks: Forks) -> None:
     prints(forks, "found 3 0.4", "pause=0")
 
 
-WAITED = """
-    import concurrent.futures, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    def look(query):
-        time.sleep(0.3)
-        return query.upper()
-
-    with reenact.step("plan", {"limit": 0.1, "times": 3}) as state:
-        pass
-    began = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        asked = pool.submit(look, "a")
-        try:
-            print(asked.result(timeout=state["limit"]))
-        except concurrent.futures.TimeoutError:
-            print("late")
-        print(time.monotonic() - began)
-        print(look("b"), time.monotonic() - began)
-    for _ in range(state["times"]):
-        time.sleep(0.2)
-    print(look("c"), time.monotonic() - began)
-"""
+WAITED = read_program("forks/future_with_a_time_out.py")
 
 
 def test_a_time_out_that_lets_an_answer_come_and_sleeps_that_are_left_out(forks: Forks) -> None:
@@ -221,37 +130,7 @@ def test_a_time_out_that_lets_an_answer_come_and_sleeps_that_are_left_out(forks:
     prints(forks, "late 0.1 B 0.4 C 1.7", "times=5")
 
 
-SIDE_BY_SIDE = """
-    import threading, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    def look(query, seconds):
-        time.sleep(seconds)
-        return query.upper()
-
-    def strand(name, pause, durations):
-        for number, seconds in enumerate(durations):
-            time.sleep(pause)
-            other = threading.Thread(target=look, args=(f"{name}{number}", seconds))
-            other.start()
-            other.join()
-        ended[name] = time.perf_counter() - began
-
-    with reenact.step("plan", {"a": 0.25, "b": 0.3}) as state:
-        pass
-    ended = {}
-    began = time.monotonic()
-    threads = [
-        threading.Thread(target=strand, args=("a", state["a"], [0.37, 0.61])),
-        threading.Thread(target=strand, args=("b", state["b"], [0.83, 0.21])),
-    ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    print(ended["a"], ended["b"], time.monotonic() - began)
-"""
+SIDE_BY_SIDE = read_program("forks/two_strands_that_sleep.py")
 
 
 def test_strands_side_by_side_have_one_time(forks: Forks) -> None:
@@ -284,30 +163,7 @@ def test_a_loop_that_asks_nothing_but_the_clock(forks: Forks) -> None:
     prints(forks, "B 1.1", "spin=0.9", again=True)
 
 
-PAUSED = """
-    import asyncio, datetime, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    async def look(query):
-        await asyncio.sleep(0.3)
-        return query[:1]
-
-    async def main():
-        with reenact.step("plan", {"limit": 0.6, "pause": 0.2, "name": "a"}) as state:
-            pass
-        began = time.monotonic()
-        try:
-            print(await asyncio.wait_for(look(state["name"]), state["limit"]))
-        except TimeoutError:
-            print("late")
-        print(time.monotonic() - began)
-        await asyncio.sleep(state["pause"])
-        print(time.monotonic() - began)
-        print(await look(datetime.datetime.now().isoformat()))
-        print(time.perf_counter() - began)
-    asyncio.run(main())
-"""
+PAUSED = read_program("forks/coroutine_with_a_time_out.py")
 
 
 def test_forks_of_forks_and_time_outs_of_nothing(forks: Forks) -> None:
@@ -389,36 +245,7 @@ def test_a_fork_that_is_killed_goes_on_with_what_its_clocks_have_shown(forks: Fo
     forks.replays_exactly()
 
 
-LATE = """
-    import asyncio, time
-    import reenact
-
-    @reenact.tool(effect="read")
-    async def look(query):
-        return query
-
-    def works():
-        total = 0
-        for number in range(12_000_000):
-            total += number * number
-
-    async def sleeps(began, limit):
-        await asyncio.sleep(0.1)
-        took = time.monotonic() - began
-        print(await look("slow" if took > 0.35 else "fast"), limit)
-
-    async def is_busy():
-        await asyncio.sleep(0)
-        works()
-
-    async def main():
-        began = time.monotonic()
-        with reenact.step("plan", {"limit": 2}) as state:
-            limit = state["limit"]
-        await asyncio.gather(sleeps(began, limit), is_busy())
-
-    asyncio.run(main())
-"""
+LATE = read_program("forks/loop_busy_with_work.py")
 
 
 def test_a_timer_that_fired_late_is_no_shorter_one(forks: Forks) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import reenact
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 PROGRAMS = {
     "steps and tools": """
@@ -52,28 +53,7 @@ PROGRAMS = {
             done = as_completed([pool.submit(look, query) for query in range(6)])
             print([future.result() for future in done])
     """,
-    "nested agents and retries": """
-        import time, reenact
-        tries = []
-        @reenact.tool(effect="read")
-        def flaky(query):
-            tries.append(query)
-            if len(tries) < 3:
-                raise ConnectionError(f"try {len(tries)}")
-            return query.upper()
-        def patient(query):
-            for _ in range(3):
-                try:
-                    return flaky(query)
-                except ConnectionError as error:
-                    print("again:", error)
-                    time.sleep(30)
-        @reenact.tool(effect="read")
-        def helper(query):
-            with reenact.step("helping", {"query": query}):
-                return patient(query)
-        print(patient("one"), helper("two"))
-    """,
+    "nested agents and retries": read_program("forks/nested_agents_and_retries.py"),
 }
 CALLED_OFF = """
     import asyncio, reenact

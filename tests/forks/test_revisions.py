@@ -9,6 +9,7 @@ import pytest
 
 import reenact
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 AGENT = """
     import sys, reenact
@@ -104,29 +105,7 @@ OTHERWISE = {
     "what a step comes to": ('state["found"] = ', 'state["found"] = 1 + '),
 }
 WAYS = [("ALONE", name) for name in OTHERWISE] + [("GATHERED", name) for name in OTHERWISE if "step" in name]
-PLANS = """
-import asyncio, reenact
-
-@reenact.tool(effect="read")
-async def look(number):
-    await asyncio.sleep(0.01 * (number % 3))
-    return number
-
-async def one(number):
-    for turn in range(2):
-        with reenact.step("plan", {"number": number}) as state:
-            print("plans", number, flush=True)
-            state["found"] = await look(number)
-            print("has planned", number, flush=True)
-
-async def main():
-    GATHERED = await asyncio.gather(*(one(number) for number in range(1, 4)))
-
-async def alone():
-    ALONE = [await one(number) for number in range(1, 4)]
-
-asyncio.run(main())
-"""
+PLANS = read_program("forks/gathered_plans.py")
 
 
 @pytest.mark.parametrize(("way", "name"), WAYS)

@@ -18,6 +18,7 @@ from botocore.credentials import Credentials
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Ask, Rule, Script
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
 TOOLS = b'"tools": [ {"type":"function",  "function": {"name":"look", "parameters": {"b": 1.50, "a": {}}}} ]'
 ASKS = b'{"model": "gpt-5.4", "messages": [{"role": "system", "content": "long"}], ' + TOOLS + b"}"
@@ -131,41 +132,7 @@ def world(forks: Forks) -> Iterator[Forks]:
             thread.join()
 
 
-CLIENTS = f"""
-    import asyncio, http.client, io, os, urllib.request
-    import aiohttp, openai, requests
-    from openai import DefaultAioHttpClient
-
-    WORLD, ASKS = os.environ["WORLD"], {ASKS!r}
-    URL = WORLD + "/v1/chat/completions"
-    HEADERS = {{"Content-Type": "application/json"}}
-
-    print("requests", requests.post(URL, data=ASKS, headers=HEADERS).status_code)
-    print("chunked", requests.post(URL, data=iter([ASKS[:20], ASKS[20:]]), headers=HEADERS).status_code)
-    conn = http.client.HTTPConnection(WORLD[7:])
-    conn.request("POST", "/v1/chat/completions", ASKS, {{**HEADERS, "content-length": str(len(ASKS))}})
-    print("http.client", len(conn.getresponse().read()))
-    conn.close()
-    request = urllib.request.Request(URL, ASKS, HEADERS)
-    print("urllib", urllib.request.urlopen(request).status)
-
-    async def twice(request, handler):
-        (await handler(request)).release()
-        return await handler(request)
-
-    async def main():
-        async with aiohttp.ClientSession() as session:
-            async with session.post(URL, data=ASKS, headers=HEADERS) as reply:
-                print("aiohttp", len(await reply.read()))
-            async with session.post(URL, data=ASKS, headers=HEADERS, middlewares=[twice]) as reply:
-                print("twice", len(await reply.read()))
-        client = openai.AsyncOpenAI(base_url=WORLD + "/v1", http_client=DefaultAioHttpClient())
-        reply = await client.chat.completions.create(model="gpt-5.4", messages=[{{"role": "user", "content": "hi"}}])
-        print("openai over aiohttp", reply.choices[0].message.content)
-        await client.close()
-
-    asyncio.run(main())
-"""
+CLIENTS = read_program("forks/model_asked_by_every_client.py").replace('b"{}"', repr(ASKS))
 
 
 def test_every_client_sends_what_is_asked_for(world: Forks) -> None:

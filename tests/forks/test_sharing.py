@@ -10,31 +10,9 @@ from pathlib import Path
 
 import reenact
 from tests.forks.conftest import Forks
+from tests.programs import read_program
 
-LOOKER = """
-    import time, reenact
-
-    @reenact.tool(effect="read")
-    def look(n):
-        return f"value {n} of many"
-
-    @reenact.tool(effect="read")
-    def outer(n):
-        return look(n) + " seen from outside"
-
-    @reenact.tool(effect="write")
-    def pay(n):
-        return "paid"
-
-    for n in range(SIZE):
-        look(n)
-        time.time()
-        if n % 10 == 3:
-            with reenact.step("part", state={"n": n}):
-                outer(n)
-                print("part", n)
-    print("last", look(SIZE))
-"""
+LOOKER = read_program("forks/many_events.py")
 
 TABLES = {
     "event": "id", "stream": "id", "chunk": "event", "slot": "event", "note": "owner", "turns": "id",
@@ -65,7 +43,7 @@ def said(forks: Forks, run: str) -> list[str]:
 
 def test_a_fork_adds_no_rows_for_its_prefix_and_outlives_its_parent(forks: Forks, tmp_path: Path) -> None:
     size = 120
-    forks.record(LOOKER.replace("SIZE", str(size)))
+    forks.record(LOOKER.replace("SIZE = 20", f"SIZE = {size}"))
     fork = forks.fork(f"look#{size // 10 + size + 1}", "--live", "none")["run"]
     parent, forks.parent = forks.parent, fork
     beyond = forks.fork(f"look#{size + 1}", "--live", "none")["run"]  # in a fork, what was inside calls is not there
