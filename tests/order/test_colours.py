@@ -21,7 +21,7 @@ from reenact.seams.colours import (
     generating_async,
     in_coroutine,
     in_thread,
-    rejoining,
+    rejoined,
 )
 from reenact.seams.turns import NOW
 
@@ -150,7 +150,7 @@ def test_a_cancellation_is_raised_at_the_yield_and_goes_on(colour: str) -> None:
             yield Work(lambda: asyncio.sleep(60))
         except asyncio.CancelledError as error:
             seen.append("cancelled")
-            yield rejoining(error)
+            yield from rejoined(error)
             raise
 
     async def main() -> None:
@@ -162,6 +162,21 @@ def test_a_cancellation_is_raised_at_the_yield_and_goes_on(colour: str) -> None:
 
     asyncio.run(main())
     assert seen == ["cancelled"]
+
+
+def test_steps_that_are_closed_between_two_turns_end_at_once() -> None:
+    """As a handler of a signal leaves them that raises in their driver: they are dropped, and must not yield again."""
+
+    def steps() -> Steps[None]:
+        try:
+            yield NOW
+        except BaseException as error:
+            yield from rejoined(error)
+            raise
+
+    begun = steps()
+    next(begun)
+    begun.close()
 
 
 @pytest.mark.parametrize(("turns", "rested"), [(0, False), (1, True)])

@@ -127,9 +127,10 @@ class RejoinTurn:
         return self.rejoin().__await__()
 
 
-def rejoining(error: BaseException) -> RejoinTurn:
-    """The turn of a coroutine that ``error`` ends, taken if the error cancels it."""
-    return RejoinTurn(partial(rejoin_cancelled, error))
+def rejoined(error: BaseException) -> Steps[None]:
+    """The turn of a coroutine that ``error`` cancels; none where a handler of a signal raised in the steps' driver."""
+    if not isinstance(error, GeneratorExit):
+        yield RejoinTurn(partial(rejoin_cancelled, error))
 
 
 CLOSED: Final = object()

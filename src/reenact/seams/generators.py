@@ -24,7 +24,7 @@ from reenact.facts.shapes import type_name
 from reenact.facts.type_hints import Candidates, candidates
 from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
-from reenact.seams.colours import CLOSED, ItemTurn, OwnWork, RejoinTurn, Steps, Work, rejoining
+from reenact.seams.colours import CLOSED, ItemTurn, OwnWork, RejoinTurn, Steps, Work, rejoined
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
 from reenact.seams.switchboard import guarded
@@ -234,8 +234,7 @@ def taped(tape: ItemRecorder, body: Any) -> Steps[Any]:
             raise
         except BaseException as error:
             tape.dropped(EndKind.CANCELLED)
-            if not isinstance(error, GeneratorExit):
-                yield rejoining(error)
+            yield from rejoined(error)
             raise
         yield from tape.item(item)
         try:

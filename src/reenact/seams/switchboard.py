@@ -14,7 +14,7 @@ from reenact.abc.session import Crossing, Live, Rerun, Turn
 from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.async_backends import cancelled
-from reenact.seams.colours import OwnWork, Steps, Work, in_coroutine, in_thread, rejoining
+from reenact.seams.colours import OwnWork, Steps, Work, in_coroutine, in_thread, rejoined
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import NOW
 
@@ -137,7 +137,7 @@ def crossed(
             yield _handed(lane, crossing, partial(seal, None, error), work)
         elif crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
-            yield rejoining(error)
+            yield from rejoined(error)
         raise
     yield _handed(lane, crossing, partial(seal, result, None), work)
     return result

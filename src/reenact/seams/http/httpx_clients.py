@@ -18,7 +18,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, End, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.async_backends import cancelled
-from reenact.seams.colours import Steps, Work, in_coroutine, in_thread, rejoining
+from reenact.seams.colours import Steps, Work, in_coroutine, in_thread, rejoined
 from reenact.seams.http import http_exchange
 from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, pairs, raw
 from reenact.seams.http.outgoing_request import going_out
@@ -178,7 +178,7 @@ class _CrossingTransport:
             raise
         except BaseException as error:
             crossing.dropped(CANCELLED)
-            yield rejoining(error)
+            yield from rejoined(error)
             raise
         noted = self._noted(response)
         if noted is None:
@@ -194,11 +194,10 @@ class _CrossingTransport:
                 if body:
                     yield crossing.segment(body)
                 yield crossing.end(EOF)
-        except BaseException:
+        except BaseException as error:
             crossing.dropped(CANCELLED)
-            # Closed below the seam: a coroutine that was cancelled while it waited for a turn has taken another turn
-            # already.
-            yield Work(getattr(source, self.family.close), crossing.enter())
+            if not isinstance(error, GeneratorExit):  # a coroutine that was cancelled in its turn has taken another one
+                yield Work(getattr(source, self.family.close), crossing.enter())
             raise
         return response
 
@@ -313,7 +312,7 @@ class _RecordedBody:
         except cancelled() as error:
             crossing.dropped(CANCELLED)
             yield Work(partial(self._leave, source))
-            yield rejoining(error)
+            yield from rejoined(error)
             raise
         except self.raised as error:
             yield crossing.end(http_exchange.broken(self._lane, error))
