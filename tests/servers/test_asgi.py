@@ -15,70 +15,10 @@ from typing import Any
 import pytest
 
 import reenact
+from tests.programs import read_program
 from tests.servers.conftest import UVICORN, Answer, Project, Running, Upstream, until
 
-APP = """
-import asyncio, contextlib, os, random, sys, time, uuid
-import httpx
-from starlette.applications import Starlette
-from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from starlette.routing import Route
-
-UPSTREAM = os.environ["UPSTREAM"]
-client = httpx.AsyncClient()
-warm = {}
-
-@contextlib.asynccontextmanager
-async def lifespan(app):
-    warm["token"] = (await client.get(UPSTREAM + "/token")).json()["n"]
-    warm["at"] = time.time()
-    yield {"greeting": "good day"}
-    await client.get(UPSTREAM + "/goodbye")
-
-async def get(path):
-    return (await client.get(UPSTREAM + path)).json()
-
-async def ask(request):
-    asked = await request.json()
-    found = await asyncio.gather(*(get(f"/ask/{asked['who']}/{n}") for n in range(3)))
-    print("answering", asked["who"], flush=True)
-    assert all(each["path"].split("/")[2] == asked["who"] for each in found)
-    return JSONResponse({
-        "who": asked["who"], "numbers": [each["n"] for each in found], "id": str(uuid.uuid4()), "at": time.time(),
-        "chance": random.random(), "token": warm["token"], "warm": warm["at"], "hello": request.state.greeting,
-    }, headers={"X-Request": uuid.uuid4().hex})
-
-async def stream(request):
-    async def pieces():
-        async with client.stream("GET", UPSTREAM + "/stream") as response:
-            async for piece in response.aiter_bytes():
-                yield b"data: " + piece + b"\\n\\n"
-    return StreamingResponse(pieces(), media_type="text/event-stream")
-
-async def size(request):
-    sizes = []
-    async for piece in request.stream():
-        sizes.append(len(piece))
-    return JSONResponse({"bytes": sum(sizes), "after": (await get("/after"))["n"]})
-
-def threaded(request):
-    return PlainTextResponse(str(httpx.get(UPSTREAM + "/threaded").json()["n"]))
-
-async def broken(request):
-    raise ValueError(f"broken at {(await get('/broken'))['n']}")
-
-async def endless(request):
-    async def pieces():
-        while True:
-            yield b"x" * 65536
-            await asyncio.sleep(0.001)
-    return StreamingResponse(pieces())
-
-app = Starlette(lifespan=lifespan, routes=[
-    Route("/ask", ask, methods=["POST"]), Route("/stream", stream), Route("/size", size, methods=["POST"]),
-    Route("/threaded", threaded), Route("/broken", broken), Route("/endless", endless),
-])
-"""
+APP = read_program("servers/starlette_of_many_routes.py")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SECRET = "sk-proj-Zx81bQ7mPlongEnough4Q9wTrUv"
 
@@ -344,29 +284,7 @@ def test_a_key_of_the_environment_is_known_again_although_it_is_removed(tmp_path
     assert "1 request came before it" in said
 
 
-SENDING = """
-import asyncio, json
-
-async def app(scope, receive, send):
-    if scope["type"] != "http":
-        return
-    log, over = [], asyncio.Event()
-
-    async def beside():
-        while not over.is_set():
-            log.append("beside")
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(beside())
-    await asyncio.sleep(0)
-    log.append("begins")
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    log.append("goes on")
-    await send({"type": "http.response.body", "body": b"", "more_body": True})
-    over.set()
-    await send({"type": "http.response.body", "body": json.dumps(log[log.index("begins") :]).encode()})
-    await task
-"""
+SENDING = read_program("servers/task_beside_sending.py")
 
 
 def test_nobody_runs_while_an_application_sends_without_waiting(tmp_path: Path, upstream: Upstream) -> None:
