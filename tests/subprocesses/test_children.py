@@ -8,6 +8,7 @@ import pytest
 
 from reenact import open_store
 from reenact.facts.run import Run
+from tests.programs import read_program
 
 from .conftest import Agent
 
@@ -87,30 +88,7 @@ def test_children_of_multiprocessing_work_are_named_and_never_started_by_a_repla
     assert (len(runs_of(agent)) > 1) == (method != "fork")
 
 
-WORKERS = """
-import multiprocessing, sys
-def work(n, results=None):
-    open("marks", "a").write("x\\n")
-    if results is not None:
-        results.put(n * 2)
-    return n * 2
-def process(context):
-    results = context.Queue()
-    child = context.Process(target=work, args=(4, results))
-    child.start()
-    got = results.get()
-    child.join()
-    return got, child.exitcode
-def pool(context):
-    with context.Pool(1) as workers:
-        got = workers.map(work, [1, 2])
-        workers.close()
-        workers.join()
-    return got
-if __name__ == "__main__":
-    for method in ("fork", "spawn", "forkserver"):
-        print(method, globals()[sys.argv[1]](multiprocessing.get_context(method)), flush=True)
-"""
+WORKERS = read_program("subprocesses/multiprocessing_workers.py")
 
 
 @pytest.mark.parametrize(("kind", "gives", "marks"), [("process", "(8, 0)", 3), ("pool", "[2, 4]", 6)])
@@ -159,35 +137,7 @@ def test_a_tool_around_children_of_multiprocessing_is_answered_without_them(agen
     assert agent.started() == 2
 
 
-FORKED_AMONG_THREADS = """
-import os, sys, threading
-import reenact
-
-@reenact.tool(effect="read")
-def look(what):
-    return what * 2
-
-found = []
-def work(n):
-    for k in range(20):
-        found.append((n, k, look(k)))
-threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-for thread in threads:
-    thread.start()
-ended = []
-for n in range(3):
-    child = os.fork()
-    if child == 0:
-        try:
-            open("marks", "a").write("x\\n")
-            good = look(n) == n * 2 and threading.active_count() == 1
-        finally:
-            os._exit(10 + n if good else 1)
-    ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-for thread in threads:
-    thread.join()
-print(ended, sorted(found) == [(n, k, k * 2) for n in range(3) for k in range(20)])
-"""
+FORKED_AMONG_THREADS = read_program("subprocesses/forked_among_threads.py")
 
 
 def test_forks_among_threads_go_on_in_both_processes(agent: Agent) -> None:

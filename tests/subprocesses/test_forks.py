@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.programs import read_program
+
 from .conftest import Agent
 
 POPEN = """
@@ -42,28 +44,7 @@ except BaseException as error:
     print("caught", type(error).__name__)
 print(end())
 """
-COROUTINES = """
-import asyncio, reenact
-from asyncio.subprocess import PIPE
-
-async def main():
-    process = await asyncio.create_subprocess_exec("cat", stdin=PIPE, stdout=PIPE, stderr=PIPE)
-    process.stdin.write(b"one\\n")
-    print((await process.stdout.readline()).decode(), end="")
-    with reenact.step("plan", {"text": "two\\n", "skips": False}) as state:
-        pass
-    try:
-        if not state["skips"]:
-            process.stdin.write(state["text"].encode())
-            await process.stdin.drain()
-        print((await process.stdout.readline()).decode(), end="")
-    except BaseException as error:
-        print("caught", type(error).__name__)
-    process.stdin.close()
-    print(await process.wait())
-
-asyncio.run(main())
-"""
+COROUTINES = read_program("subprocesses/conversation_by_asyncio.py")
 HANDLES = {"Popen": POPEN + TALK, "descriptors": DESCRIPTORS + TALK, "asyncio": COROUTINES}
 
 
@@ -104,34 +85,7 @@ def test_the_recorded_process_answers_what_it_answered_and_nothing_else(agent: A
     assert "(cat stdin), which was not made again" in silent.stderr
 
 
-LATER = """
-import os, reenact, select, subprocess
-from subprocess import PIPE, Popen
-os.environ["WORD"] = "when it was asked for"
-os.mkdir("elsewhere") if not os.path.exists("elsewhere") else None
-script = 'echo "$WORD $(basename "$PWD")"; . ./helper.sh; cat'
-process = Popen(["sh", "-c", script], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, bufsize=1)
-silent = Popen(["sleep", "60"], stdin=PIPE, stdout=subprocess.DEVNULL, stderr=PIPE)
-bare = Popen(["cat"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
-into, out = bare.stdin.fileno(), bare.stdout.fileno()
-pid = process.pid
-with reenact.step("plan", {"text": "first"}) as state:
-    os.environ["WORD"] = "when it was started"
-    os.chdir("elsewhere")
-process.stdin.write(state["text"] + "\\n")
-print(process.stdout.readline(), process.stdout.readline(), process.poll(), process.pid == pid)
-process.stdin.close()
-print(process.wait(), process.stderr.read())
-shouted = subprocess.run(["tr", "a-z", "A-Z"], input=state["text"], text=True, capture_output=True)
-print(shouted.stdout, shouted.returncode)
-os.write(into, state["text"].encode())
-select.select([out], [], [])
-print(os.read(out, 100))
-bare.stdin.close()
-print(bare.wait())
-os.kill(silent.pid, 15 if state["text"] == "second" else 9)
-print(silent.wait())
-"""
+LATER = read_program("subprocesses/started_before_the_plan.py")
 
 
 def test_a_process_that_nothing_was_said_to_is_started_when_something_new_is(agent: Agent) -> None:
@@ -154,27 +108,7 @@ def test_a_process_that_nothing_was_said_to_is_started_when_something_new_is(age
     assert agent.started() == 2
 
 
-LATER_COROUTINES = """
-import asyncio, os, reenact
-from asyncio.subprocess import PIPE
-
-async def main():
-    os.environ["WORD"] = "when it was asked for"
-    script = 'echo "$WORD"; . ./helper.sh; cat'
-    process = await asyncio.create_subprocess_exec("sh", "-c", script, stdin=PIPE, stdout=PIPE, stderr=PIPE)
-    shout = await asyncio.create_subprocess_shell("tr a-z A-Z", stdin=PIPE, stdout=PIPE, stderr=PIPE)
-    os.environ["WORD"] = "when it was started"
-    pid = process.pid
-    with reenact.step("plan", {"text": "first"}) as state:
-        pass
-    process.stdin.write(state["text"].encode() + b"\\n")
-    print(await process.stdout.readline(), await process.stdout.readline(), process.pid == pid, process.returncode)
-    process.stdin.close()
-    print(await process.wait(), process.returncode)
-    print(await shout.communicate(state["text"].encode()))
-
-asyncio.run(main())
-"""
+LATER_COROUTINES = read_program("subprocesses/started_before_the_plan_by_asyncio.py")
 
 
 def test_a_process_of_asyncio_that_nothing_was_said_to_is_started_likewise(agent: Agent) -> None:

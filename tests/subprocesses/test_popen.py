@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.programs import read_program
+
 from .conftest import Agent
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts")
@@ -87,55 +89,8 @@ WAYS = {
             process.stdin.write(b"x" * 30_000)
             print(len(process.communicate()[0]))
     """,
-    "descriptors": """
-        import fcntl, os, select, selectors, subprocess, time
-        shell = subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        fd = shell.stdout.fileno()
-        os.set_blocking(fd, False)
-        try:
-            print(os.read(fd, 100))
-        except BlockingIOError as error:
-            print("nothing yet", error.errno)
-        print(select.select([shell.stdout, shell.stderr], [], [], 0.01))
-        os.write(shell.stdin.fileno(), b"sh helper.sh; echo out; echo err >&2\\n")
-        got = {shell.stdout: b"", shell.stderr: b""}
-        while not all(got.values()):
-            for ready in select.select(list(got), [], [], 5)[0]:
-                got[ready] += os.read(ready.fileno(), 1000)
-        print(list(got.values()))
-        shell.stdin.write(b"echo more; exit 3\\n")
-        shell.stdin.flush()
-        chooser = selectors.DefaultSelector()
-        chooser.register(shell.stdout, selectors.EVENT_READ, "out")
-        text = b""
-        while not text.endswith(b"more\\n"):
-            for key, mask in chooser.select(5):
-                text += os.read(key.fd, 1000)
-                print(key.data, mask)
-        chooser.close()
-        print(text, shell.wait())
-    """,
-    "a pseudo-terminal": """
-        import os, pty, select, subprocess
-        master, slave = pty.openpty()
-        line = "tty >/dev/null && echo terminal; sh helper.sh; read x; echo got $x"
-        process = subprocess.Popen(["sh", "-c", line], stdin=slave, stdout=slave, stderr=slave, close_fds=True)
-        os.close(slave)
-        os.write(master, b"hello\\n")
-        text = b""
-        while True:
-            if select.select([master], [], [], 5)[0]:
-                try:
-                    part = os.read(master, 1000)
-                except OSError as error:
-                    print(error.errno)
-                    break
-                if not part:
-                    break
-                text += part
-        os.close(master)
-        print(sorted(text.split()), process.wait())
-    """,
+    "descriptors": read_program("subprocesses/read_by_descriptors.py"),
+    "a pseudo-terminal": read_program("subprocesses/pseudo_terminal.py"),
     "readers that are cancelled": """
         import asyncio
         async def main():
@@ -152,78 +107,9 @@ WAYS = {
             print(await process.wait())
         asyncio.run(main())
     """,
-    "forks": """
-        import os, pty, select, sys
-        pid = os.fork()
-        if not pid:
-            os.system("sh helper.sh")
-            os._exit(9)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        pid, master = pty.fork()
-        if not pid:
-            os.execvp("sh", ["sh", "-c", "sh helper.sh; read x; echo got $x"])
-        os.write(master, b"hello\\n")
-        text = b""
-        while True:
-            try:
-                part = os.read(master, 1000)
-            except OSError:
-                break
-            if not part:
-                break
-            text += part
-        print(sorted(text.split()), os.waitpid(pid, 0)[1])
-    """,
-    "threads": """
-        import subprocess, threading
-        from concurrent.futures import ThreadPoolExecutor
-        finished = []
-        def one(number):
-            line = f"sh helper.sh; sleep 0.0{9 - number}; echo {number}"
-            text = subprocess.run(["sh", "-c", line], capture_output=True).stdout
-            finished.append(number)
-            return text
-        with ThreadPoolExecutor(10) as pool:
-            print(list(pool.map(one, range(10))), finished)
-        process = subprocess.Popen(["sh", "-c", "echo a; echo b >&2"], stdout=-1, stderr=-1)
-        seen = {}
-        readers = [
-            threading.Thread(target=lambda n=n, s=s: seen.setdefault(n, s.read()))
-            for n, s in (("out", process.stdout), ("err", process.stderr))
-        ]
-        [reader.start() for reader in readers]
-        [reader.join() for reader in readers]
-        print(sorted(seen.items()), process.wait())
-    """,
-    "asyncio": """
-        import asyncio
-        async def one(number, finished):
-            line = f"sh helper.sh; sleep 0.0{9 - number}; echo {number}"
-            process = await asyncio.create_subprocess_shell(line, stdout=-1)
-            text = await process.stdout.read()
-            finished.append(number)
-            return text, await process.wait(), process.returncode
-        async def main():
-            finished = []
-            print(await asyncio.gather(*(one(number, finished) for number in range(10))), finished)
-            process = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1, stderr=-1)
-            process.stdin.write(b"first\\nsecond")
-            await process.stdin.drain()
-            print(await process.stdout.readline(), process.returncode)
-            print(await process.communicate(b" and more"), process.returncode)
-            process = await asyncio.create_subprocess_exec("sleep", "30")
-            try:
-                await asyncio.wait_for(process.wait(), 0.05)
-            except TimeoutError:
-                print("late")
-            process.terminate()
-            print(await process.wait(), isinstance(process, asyncio.subprocess.Process))
-            try:
-                await asyncio.create_subprocess_exec("no-such-program")
-            except FileNotFoundError as error:
-                print(error.filename)
-        asyncio.run(main())
-    """,
+    "forks": read_program("subprocesses/forks_and_a_terminal.py"),
+    "threads": read_program("subprocesses/processes_of_threads.py"),
+    "asyncio": read_program("subprocesses/processes_of_asyncio.py"),
 }
 
 
