@@ -8,31 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.goldens.project import Project
+from tests.programs import read_program
 
-SHOP = """
-import sys
-import reenact
-
-@reenact.tool(effect="read")
-def price_of(item):
-    return float({"tea": "4.20", "cup": "7,50"}[item])
-
-@reenact.tool(effect="read")
-def stock_of(item):
-    raise LookupError(item)
-
-def main():
-    try:
-        stock_of("tea")
-    except LookupError:
-        pass
-    total = 0
-    for item in sys.argv[1:]:
-        total += price_of(item)
-    print(total)
-
-main()
-"""
+SHOP = read_program("goldens/shop_with_a_wrong_price.py")
 INSIDE = SHOP.replace('"7,50"', '"7.50"')
 AROUND = SHOP.replace("        total +=", "        if item != 'cup': total +=")
 EXPECT = ("--expect", "status == 'ok'")

@@ -20,39 +20,11 @@ import pytest
 from reenact import open_store
 from reenact.errors import RunNotFound
 from reenact.recording.head_commit import REVISION
+from tests.programs import read_program
 
 from .project import Kept
 
-AGENT = """
-import os, sys, time
-from pathlib import Path
-import reenact
-
-CASE = sys.argv[1]
-
-@reenact.model
-def think(turn):
-    if turn == 2 and CASE == "within":
-        hang()
-    return {"search": turn} if turn < 4 else {"say": "done"}
-
-@reenact.tool(effect="read")
-def search(turn):
-    return []
-
-def hang():
-    Path("draft").write_text(str(os.getpid()))
-    os.rename("draft", CASE)
-    time.sleep(100)
-
-turn = 0
-while "search" in (step := think(turn)):
-    search(step["search"])
-    turn += 1
-    if turn == 2 and CASE == "between":
-        hang()
-print(step.get("say", "gave up"))
-"""
+AGENT = read_program("goldens/hang_within_or_between.py")
 
 
 ONLY_CUT = "it fails there because the recorded run was cut off, and any code that goes on passes"

@@ -16,44 +16,12 @@ import pytest
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script, ToolUse, When
 from tests.goldens.project import Kept
+from tests.programs import read_program
 
-AGENT = """
-import json, os, sys, urllib.request
-import reenact
-
-TOOLS = [{"type": "function", "function": {"name": "pay", "parameters": {"type": "object"}}}]
-
-
-@reenact.tool
-def pay(amount):
-    return {"paid": amount}
-
-
-def ask(messages):
-    body = json.dumps({"model": "gpt-5.4", "messages": messages, "tools": TOOLS}).encode()
-    head = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
-    asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, head)
-    with urllib.request.urlopen(asked) as answer:
-        return json.load(answer)["choices"][0]["message"]
-
-
-messages = [{"role": "user", "content": sys.argv[1]}]
-for _ in range(4):
-    said = ask(messages)
-    if not said.get("tool_calls"):
-        break
-    messages.append(said)
-    for use in said["tool_calls"]:
-        done = PAY
-        messages.append({"role": "tool", "tool_call_id": use["id"], "content": json.dumps(SAID)})
-print(said["content"])
-"""
-DOUBLE = AGENT.replace("PAY", "pay(json.loads(use['function']['arguments'])['amount'])").replace(
-    "SAID", "2 * done['paid']"
-)
+DOUBLE = read_program("goldens/pay_what_the_model_asks.py")
 MENDED = DOUBLE.replace("2 * done", "done")
 """The model is told something else, and asked what was never recorded."""
-LESS = DOUBLE.replace("['amount'])", "['amount'] // 2)")
+LESS = DOUBLE.replace('["amount"])', '["amount"] // 2)')
 """The tool is called otherwise."""
 EXPECT = ("--expect", "'80' not in answer")
 SCRIPT = Script(

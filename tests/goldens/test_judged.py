@@ -17,6 +17,7 @@ from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.provider.script import Rule, Script, When
 from tests.goldens.project import Project
+from tests.programs import read_program
 
 ASKED = "/v1/chat/completions"
 CLAIM = "it says that there are no documents"
@@ -24,33 +25,7 @@ EXPECTED = f"judge('{CLAIM}', 'gpt-judge', 0.7)"
 KEY = "sk-proj-" + "Q7wq9ZtrB2nM4vXc" * 3
 """What the judge's key looks like; it must not be anywhere in a bundle."""
 
-AGENT = """
-import sys
-from pathlib import Path
-
-import reenact
-
-SAID = Path(__file__).parent / "said.txt"
-ANSWERS = ("You shall have a refund.", "I have no documents.", "There are no documents about that.")
-
-
-@reenact.tool(effect="read")
-def search(query):
-    return {"docs": []}
-
-
-@reenact.model
-def think(prompt):
-    times = len(SAID.read_text().splitlines()) if SAID.exists() else 0
-    SAID.open("a").write(prompt + "\\n")
-    return ANSWERS[times % 3]
-
-
-search(sys.argv[1])
-said = think(sys.argv[1])
-# FIX
-print(said)
-"""
+AGENT = read_program("goldens/answer_worded_otherwise.py")
 FIX = "said = 'I have no documents.'"
 SECRET = "said = 'I have no documents. Log in with sk-ant-api03-' + 'Zk3vX9wq' * 8"
 

@@ -14,33 +14,11 @@ from reenact.facts.run import Run
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_refusals import not_re_enacted
 from reenact.testing.goldens.golden_trace import Golden
+from tests.programs import read_program
 
 from .project import Project
 
-AGENT = """
-import sys
-from dataclasses import dataclass
-import reenact
-
-@dataclass
-class Doc:
-    text: str
-
-@reenact.tool(effect="read")
-def search(query):
-    return Doc(query) if query == "object" else [query]
-
-@reenact.tool(effect="read")
-def rate(query):
-    return 7
-
-@reenact.tool
-def book(query, price=None):
-    return {"booked": query, "price": price}
-
-found = search(sys.argv[1])
-print(book(sys.argv[1]))
-"""
+AGENT = read_program("goldens/search_and_book.py")
 MENDED = AGENT.replace("book(sys.argv[1])", "book(sys.argv[1], rate(sys.argv[1]))")
 PRICED = "calls(rate) == 1"
 

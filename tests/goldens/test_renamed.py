@@ -10,43 +10,11 @@ import pytest
 
 from tests import commands
 from tests.goldens.yard import Yard
+from tests.programs import read_program
 from tests.servers.conftest import Upstream
 from tests.servers.conftest import upstream as upstream  # a fixture
 
-AGENT = """
-import asyncio, os, threading, uuid
-from concurrent.futures import ThreadPoolExecutor
-import httpx
-
-URL = os.environ["UPSTREAM"]
-
-async def one(client, n):
-    drawn = str(uuid.uuid4())
-    await asyncio.sleep(0.002 * n)
-    first = (await client.get(f"{URL}/{drawn}")).json()["n"]
-    await asyncio.sleep(0.01 - 0.002 * n)
-    return n, first, (await client.get(f"{URL}/again?{uuid.uuid4()}")).json()["n"]
-
-async def main():
-    async with httpx.AsyncClient() as client:
-        return await asyncio.gather(one(client, 1), one(client, 2))
-
-def job(n):
-    return httpx.get(f"{URL}/pooled/{n}").json()["n"]
-
-def work(found):
-    found.append(httpx.get(f"{URL}/thread/{uuid.uuid4()}").json()["n"])
-
-found = asyncio.run(main())
-with ThreadPoolExecutor(1) as pool:
-    found.append(pool.submit(job, 1).result())
-thread = threading.Thread(target=work, args=(found,))
-thread.start()
-thread.join()
-print(found)
-# FIX
-raise SystemExit(3)
-"""
+AGENT = read_program("goldens/requests_of_tasks_and_threads.py")
 NEW_NAMES = {"one": "ask", "job": "look", "work": "think"}
 CALLS = 6
 
@@ -130,34 +98,7 @@ def test_a_run_that_goes_on(yard: Yard, upstream: Upstream) -> None:
     assert len(upstream.asked) == asked
 
 
-SIBLINGS = """
-import os, threading, time
-import httpx
-
-URL = os.environ["UPSTREAM"]
-both = threading.Barrier(2)
-found = {}
-
-def look(n):
-    both.wait()
-    began = time.monotonic(), time.time()
-    first = httpx.get(f"{URL}/{n}/first").json()["n"]
-    found[n] = first, httpx.get(f"{URL}/{n}/second").json()["n"], began < (time.monotonic(), time.time())
-
-def seek(n):
-    look(n)
-
-def rest():
-    return time.monotonic()
-
-work = {look: (1,), seek: (2,), rest: ()}
-threads = [threading.Thread(target=each, args=args) for each, args in work.items()]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(sorted(found.items()))
-"""
+SIBLINGS = read_program("goldens/sibling_threads.py")
 
 
 def test_a_fork_in_which_renamed_siblings_read_the_clock_before_their_first_calls(
