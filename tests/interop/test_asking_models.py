@@ -11,6 +11,7 @@ from reenact.testing import ScriptedProvider
 from tests.interop.conftest import Tried
 from tests.interop.spans import chat, text
 from tests.interop.test_traces_played import ASKED, QUESTION, agent, imported, model, program, wants
+from tests.programs import read_program
 
 LIVE = ("--live", "model")
 
@@ -92,47 +93,7 @@ def test_agents_of_every_shape_wait_for_the_model(desk: Tried, shape: str) -> No
     assert "live calls made: 1  matched 0 of 1, unused 1" in said
 
 
-SHAPES = """
-import asyncio
-import sys
-import threading
-import time
-
-import openai
-
-HOW = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Where is order 9?"}]}
-said = []
-
-
-async def asynchronous(limit=None):
-    client = openai.AsyncOpenAI(max_retries=0)
-    ticks = asyncio.create_task(asyncio.sleep(30))
-    answer = await asyncio.wait_for(client.chat.completions.create(**HOW), limit)
-    said.append(answer.choices[0].message.content)
-    ticks.cancel()
-    await client.close()
-
-
-def blocking():
-    said.append(openai.OpenAI(max_retries=0).chat.completions.create(**HOW).choices[0].message.content)
-
-
-def streamed():
-    parts = openai.OpenAI(max_retries=0).chat.completions.create(stream=True, **HOW)
-    said.append("".join(part.choices[0].delta.content or "" for part in parts if part.choices))
-
-
-if sys.argv[1] in ("async", "limit"):
-    asyncio.run(asynchronous(0.2 if sys.argv[1] == "limit" else None))
-elif sys.argv[1] == "thread":
-    thread = threading.Thread(target=blocking)
-    thread.start()
-    time.sleep(0.1)
-    thread.join()
-else:
-    streamed()
-print("said", said[0])
-"""
+SHAPES = read_program("interop/model_asked_in_every_shape.py")
 
 
 def test_an_answer_that_was_not_captured_is_asked_for(desk: Tried, provider: ScriptedProvider) -> None:
@@ -191,27 +152,7 @@ OTHER = """
 """
 
 
-ELSEWHERE = """
-import sys
-
-import anthropic
-import openai
-
-said = [{"role": "user", "content": "Where is order 7?"}]
-if sys.argv[1] == "anthropic":
-    client = anthropic.Anthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0)
-    made = client.messages.create(model="gpt-4o-mini", max_tokens=9, system="Be brief.", messages=said)
-    print(made.content[0].text)
-else:
-    client = openai.OpenAI(max_retries=0)
-    said = [{"role": "system", "content": "Be brief."}, *said]
-    more = {"temperature": 0.5, "stream": sys.argv[1] == "stream"}
-    made = client.chat.completions.create(model="gpt-4o-mini", messages=said, **more)
-    if more["stream"]:
-        print("".join(part.choices[0].delta.content or "" for part in made if part.choices))
-    else:
-        print(made.choices[0].message.content)
-"""
+ELSEWHERE = read_program("interop/model_of_another_provider.py")
 
 
 @pytest.mark.parametrize("how", ["whole", "stream", "anthropic"])

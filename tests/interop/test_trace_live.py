@@ -22,6 +22,7 @@ from reenact.interop.otlp.process_exporter import MOST, Exporter
 from tests.http.server import Server
 from tests.interop.conftest import Tried
 from tests.interop.spans_out import AGENT, Receiver, said, serve, told
+from tests.programs import read_program
 
 
 @pytest.fixture
@@ -275,42 +276,7 @@ def test_what_the_gate_removes_is_in_no_span(desk: Tried, server: Server, receiv
     assert key.encode() not in b"".join(each.SerializeToString() for each in receiver.got)
 
 
-PROVIDER = """
-import sys, random
-from opentelemetry import trace
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor, SpanExporter, SpanExportResult
-import reenact
-
-class Kept(SpanExporter):
-    def export(self, spans):
-        for span in spans:
-            parent = f"{span.parent.span_id:016x}" if span.parent else ""
-            print(span.name, f"{span.context.trace_id:032x}", f"{span.context.span_id:016x}", parent or "-",
-                  span.resource.attributes["service.name"], span.status.status_code.name, file=sys.stderr)
-        return SpanExportResult.SUCCESS
-
-provider = TracerProvider(resource=Resource({"service.name": "shop"}))
-provider.add_span_processor(SimpleSpanProcessor(Kept()))
-trace.set_tracer_provider(provider)
-
-@reenact.tool
-def refund(order):
-    raise ValueError("closed")
-
-random.seed(7)
-first = random.random()
-random.seed(7)
-with trace.get_tracer("shop").start_as_current_span("request"):
-    random.seed(7)
-    with reenact.record(agent="desk", policy=reenact.Policy(otel_provider="program")):
-        try:
-            refund(7)
-        except ValueError:
-            pass
-    assert random.random() == first
-"""
+PROVIDER = read_program("interop/own_trace_provider.py")
 
 
 def test_spans_nest_in_the_callers_trace_through_its_own_provider(desk: Tried) -> None:

@@ -22,8 +22,8 @@ from tests.interop.conftest import Tried
 from tests.interop.spans import text
 from tests.interop.test_traces_played import ASKED, PROGRAM, QUESTION, agent, imported, model, otel, program
 
-CHANGED = PROGRAM.replace("RETURNS", "dict").replace("return message.content", 'return "I ask a colleague."')
-ASKS_ON = PROGRAM.replace("RETURNS", "dict").replace('"Be brief."', '"Be kind."')
+CHANGED = PROGRAM.replace("return message.content", 'return "I ask a colleague."')
+ASKS_ON = PROGRAM.replace('"Be brief."', '"Be kind."')
 ENTRY = ("--entry", "agent:answer")
 
 

@@ -16,40 +16,9 @@ from reenact.errors import Divergence
 from reenact.facts.ids import tail
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import chat, span, text, tool
+from tests.programs import read_program
 
-PROGRAM = """
-import json
-import sys
-
-import openai
-
-import reenact
-
-TOOLS = [{"type": "function", "function": {"name": "find_order", "parameters": {"type": "object"}}}]
-
-
-@reenact.tool
-def find_order(order: int, depot: str = "main") -> RETURNS:
-    raise AssertionError("the tool's own code ran")
-
-
-def answer(question: str) -> str:
-    client = openai.OpenAI(api_key="none", max_retries=0)
-    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": question}]
-    while True:
-        message = client.chat.completions.create(model="gpt-4o-mini", messages=said, tools=TOOLS).choices[0].message
-        if not message.tool_calls:
-            return message.content
-        said.append(message.model_dump(exclude_none=True))
-        for call in message.tool_calls:
-            found = find_order(**json.loads(call.function.arguments))
-            content = found if isinstance(found, str) else json.dumps(found)
-            said.append({"role": "tool", "tool_call_id": call.id, "content": content})
-
-
-if __name__ == "__main__":
-    print(answer(sys.argv[1] if sys.argv[1:] else input()))
-"""
+PROGRAM = read_program("interop/order_asked_by_a_model.py")
 QUESTION = "Where is order 7?"
 ASKED: list[dict[str, Any]] = [
     {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
@@ -117,7 +86,7 @@ def openinference() -> str:
 
 
 def program(desk: Tried, returns: str = "dict") -> None:
-    desk.writes("agent.py", PROGRAM.replace("RETURNS", returns))
+    desk.writes("agent.py", PROGRAM.replace("-> dict:", f"-> {returns}:"))
 
 
 def imported(desk: Tried, trace: str) -> str:
@@ -168,7 +137,7 @@ def test_what_an_agent_asks_besides_is_missing_and_what_it_leaves_out_is_unused(
 
 
 def test_a_tool_that_is_not_marked_is_named(desk: Tried) -> None:
-    own = PROGRAM.replace("RETURNS", "dict").replace("@reenact.tool", "#")
+    own = PROGRAM.replace("@reenact.tool", "#")
     desk.writes("agent.py", own.replace('raise AssertionError("the tool\'s own code ran")', 'return {"state": "lost"}'))
     run = imported(desk, otel())
     played = desk.reenact("replay", run, "--cmd", "python agent.py {input}")
@@ -202,7 +171,7 @@ def test_a_fork_is_refused_and_the_command_that_it_names_works(desk: Tried) -> N
 
 
 def test_rows_of_evals_that_were_exported_replay_with_their_tools(desk: Tried) -> None:
-    own = PROGRAM.replace("RETURNS", "dict").replace("found if isinstance(found, str) else json.dumps", "json.dumps")
+    own = PROGRAM.replace("found if isinstance(found, str) else json.dumps", "json.dumps")
     desk.writes("agent.py", own)  # it needs the data, and would quote a text once more
     run = imported(desk, otel())
     assert desk.reenact("export", "evals", run, "-o", "rows.jsonl").code == 0
