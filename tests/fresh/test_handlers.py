@@ -13,32 +13,13 @@ from typing import Any
 import pytest
 
 from reenact.facts.order import Interruption, Tag, interruption, signal_tag
+from tests.programs import read_program
 
 from .desk import Desk
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 
-HEAD = """
-    import os, random, signal, subprocess, sys, time, urllib.request
-    import reenact
-
-    @reenact.tool(effect="read")
-    def measure(text):
-        return len(text)
-
-    seen = []
-
-    def handle(number, frame):
-        seen.append((time.time(), random.random(), os.urandom(2).hex(), measure("signal")))
-        print("handles", seen[-1], flush=True)
-
-    def fetch():
-        return urllib.request.urlopen(os.environ["WORLD"]).read().decode()
-
-    signal.signal(signal.SIGALRM, handle)
-    print(time.time(), random.random())
-    ALARM
-"""
+HEAD = read_program("fresh/handler_that_draws_and_asks.py")
 ALARM = "signal.setitimer(signal.ITIMER_REAL, 0.1)"
 TAIL = """
     print(time.time(), random.random(), os.urandom(2).hex(), measure("end"), len(seen))
@@ -109,7 +90,7 @@ def _write(desk: Desk, program: str) -> None:
 @pytest.mark.parametrize("name", WAITS)
 def test_a_handler_reads_and_asks_what_it_did_wherever_the_program_waits(desk: Desk, name: str) -> None:
     body = textwrap.dedent(WAITS[name])
-    _write(desk, textwrap.dedent(HEAD) + body + "\n" + textwrap.dedent(TAIL))
+    _write(desk, HEAD + "ALARM\n" + body + "\n" + textwrap.dedent(TAIL))
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"handles") == 1, recorded.err
     for _ in range(2):
@@ -129,7 +110,7 @@ COMPUTES = """
 
 def test_a_handler_that_interrupts_a_computation_takes_nothing_of_its_clocks(desk: Desk) -> None:
     """It comes where the program looks at a clock for as often as it had then; that this is its place is not proven."""
-    _write(desk, textwrap.dedent(HEAD + COMPUTES + TAIL))
+    _write(desk, HEAD + "ALARM\n" + textwrap.dedent(COMPUTES + TAIL))
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"handles") == 1, recorded.err
     replayed = desk.replay()
@@ -157,7 +138,7 @@ RAISES = """
 
 
 def test_what_a_handler_does_before_it_raises_in_an_exchange_is_done_again(desk: Desk) -> None:
-    _write(desk, textwrap.dedent(HEAD + RAISES + TAIL))
+    _write(desk, HEAD + "ALARM\n" + textwrap.dedent(RAISES + TAIL))
     recorded = desk.record(["python", "agent.py"])
     assert b"late 2" in recorded.out and b"rings" in recorded.out, recorded.err
     for _ in range(2):
@@ -165,34 +146,12 @@ def test_what_a_handler_does_before_it_raises_in_an_exchange_is_done_again(desk:
         assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
 
 
-BETWEEN = """
-    class Late(Exception):
-        pass
-
-    def ring(number, frame):
-        raise Late
-
-    def spin(rounds):
-        for _ in range(rounds):
-            random.getstate()
-
-    signal.signal(signal.SIGALRM, ring)
-    for rounds in (1, 100_000):
-        os.environ["WORLD"] += "/" + str(rounds)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            spin(rounds)
-            print(fetch())
-        except Late:
-            print("late")
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    print(fetch())
-"""
+BETWEEN = read_program("fresh/alarm_between_calls.py")
 
 
 def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: Desk) -> None:
     """However fast the replay computes, it does not make a call that was not made."""
-    _write(desk, textwrap.dedent(HEAD + BETWEEN + TAIL))
+    (desk.folder / "agent.py").write_text(BETWEEN)
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"late") == 2 and b"answered" in recorded.out, recorded.err
     quicker = (desk.folder / "agent.py").read_text().replace("range(rounds)", "range(1)")
@@ -201,30 +160,7 @@ def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: De
     assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
 
 
-WHILE_IT_IS_MADE = """
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    import requests
-
-    class Late(Exception):
-        pass
-
-    class Loud(str):
-        def encode(self, *how):
-            if sys._getframe(1).f_code.co_name == "putheader":
-                os.kill(os.getpid(), signal.SIGALRM)
-            return super().encode(*how)
-
-    def ring(number, frame):
-        print("rings", time.time(), flush=True)
-        raise Late(random.random())
-
-    signal.signal(signal.SIGALRM, ring)
-    for turn in range(2):
-        try:
-            print(requests.get(os.environ["WORLD"], headers={"X-Loud": Loud(turn)}).text)
-        except Late as error:
-            print("late", error)
-"""
+WHILE_IT_IS_MADE = read_program("fresh/alarm_while_a_request_is_made.py")
 
 
 AMID_A_TASK = """
@@ -247,7 +183,7 @@ AMID_A_TASK = """
 
 def test_a_handler_that_interrupts_a_task_reads_what_it_did(desk: Desk) -> None:
     pytest.importorskip("aiohttp")
-    _write(desk, textwrap.dedent(HEAD + AMID_A_TASK + TAIL))
+    _write(desk, HEAD + "ALARM\n" + textwrap.dedent(AMID_A_TASK + TAIL))
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"handles") == 2, recorded.err
     replayed = desk.replay()
@@ -257,7 +193,7 @@ def test_a_handler_that_interrupts_a_task_reads_what_it_did(desk: Desk) -> None:
 def test_a_handler_that_raises_while_a_request_is_put_together_ends_that_call_again(desk: Desk) -> None:
     """The call has been issued, and its client does not wait for anything yet."""
     pytest.importorskip("requests")
-    _write(desk, textwrap.dedent(HEAD + WHILE_IT_IS_MADE + TAIL))
+    (desk.folder / "agent.py").write_text(WHILE_IT_IS_MADE)
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"late") == recorded.out.count(b"rings") == 2, recorded.err
     for _ in range(2):
@@ -307,7 +243,7 @@ IN_AN_EXCHANGE = """
 
 def test_a_handler_asks_in_an_exchange_of_a_task_while_its_loop_waits(desk: Desk) -> None:
     """In the replay it runs in the wait of the loop itself, which has to hear that an answer has come meanwhile."""
-    _write(desk, textwrap.dedent(HEAD + IN_AN_EXCHANGE + TAIL))
+    _write(desk, HEAD + "ALARM\n" + textwrap.dedent(IN_AN_EXCHANGE + TAIL))
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"handles") == 1 and recorded.out.count(b"answered") == 1, recorded.err
     replayed = desk.replay()

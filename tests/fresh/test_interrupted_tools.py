@@ -10,6 +10,7 @@ import pytest
 
 from reenact.seams.lanes import Lane
 from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, is_within
+from tests.programs import read_program
 
 from .desk import Desk
 
@@ -31,33 +32,7 @@ AGENTS = {
             print(look(turn))
             turn += 1
     """,
-    "one that raises through the tool, or within it": """
-        import signal, time, reenact
-        def ring(number, frame):
-            print("rings", flush=True)
-            raise TimeoutError("too long")
-        signal.signal(signal.SIGALRM, ring)
-        @reenact.tool(effect="read")
-        def slow(n):
-            try:
-                time.sleep(n)
-                return "slept"
-            finally:
-                print("cleaned", flush=True)
-        @reenact.tool(effect="read")
-        def patient(n):
-            try:
-                time.sleep(n)
-            except TimeoutError:
-                return "gave up"
-        for tool in (slow, patient):
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
-            try:
-                print(tool(2))
-            except TimeoutError as error:
-                print("out", error)
-            print(signal.alarm(0))
-    """,
+    "one that raises through the tool, or within it": read_program("fresh/alarm_through_or_within_a_tool.py"),
     "one of the tool's own, and the agent's put back": """
         import signal, time, reenact
         mine = lambda *a: print("mine")
@@ -97,81 +72,9 @@ AGENTS = {
             state["a"] = look(1)
         print(look(2), random.random())
     """,
-    "tools in tools, and a model": """
-        import signal, sys, time, reenact
-        count = []
-        def ring(*a):
-            count.append(1); print("ring", len(count), flush=True)
-            raise TimeoutError(len(count))
-        signal.signal(signal.SIGALRM, ring)
-        @reenact.tool(effect="read")
-        def inner(n):
-            time.sleep(n); return n
-        @reenact.tool(effect="read")
-        def outer(n):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            try: return inner(n)
-            except TimeoutError as e: return f"caught {e}"
-        @reenact.tool(effect="read")
-        def sets(n):
-            def mine(*a): raise KeyError("mine")
-            before = signal.signal(signal.SIGALRM, mine)
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            try: return inner(n)
-            except KeyError as e: return f"inner caught {e}"
-            finally: signal.signal(signal.SIGALRM, before)
-        @reenact.model
-        def model(n):
-            time.sleep(n); return n
-        print(outer(0.2)); print(sets(0.2)); print(outer(0.3));
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try: print(model(0.2))
-        except TimeoutError as e: print("model out", e)
-        print(len(count))
-    """,
-    "one of a loop, and one in a coroutine": """
-        import asyncio, os, signal, time, reenact
-        @reenact.tool(effect="read")
-        def look(turn):
-            os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.03)
-            return turn
-        @reenact.tool(effect="read")
-        async def alook(turn):
-            await asyncio.sleep(0.01); os.kill(os.getpid(), signal.SIGUSR1); await asyncio.sleep(0.01)
-            return turn
-        async def main():
-            stop = asyncio.Event()
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-            signal.signal(signal.SIGUSR1, lambda *a: print("usr1", flush=True))
-            async def beside():
-                for n in range(5): await asyncio.sleep(0.007); print("beside", n, flush=True)
-            t = asyncio.create_task(beside())
-            print(look(1)); print(stop.is_set()); await stop.wait(); print("stopped")
-            print(await alook(3)); await t
-        asyncio.run(main())
-    """,
-    "one that the tool waits for, which changes more itself": """
-        import os, signal, time, reenact
-        seen = []
-        state = {"stop": False}
-        def handle(number, frame):
-            seen.append(number); state["stop"] = True
-        signal.signal(signal.SIGALRM, handle)
-        @reenact.tool(effect="read")
-        def look(turn):
-            signal.setitimer(signal.ITIMER_REAL, 0.03)
-            while not seen: time.sleep(0.01)
-            seen.append("tool")
-            return turn
-        @reenact.tool(effect="read")
-        def given(state):
-            signal.setitimer(signal.ITIMER_REAL, 0.03)
-            while not state["stop"]: time.sleep(0.01)
-            state["n"] = 1
-            return "stopped"
-        print(look(1), seen, state); state["stop"] = False
-        print(given(state), seen, state)
-    """,
+    "tools in tools, and a model": read_program("fresh/alarms_in_nested_tools.py"),
+    "one of a loop, and one in a coroutine": read_program("fresh/signals_of_a_loop.py"),
+    "one that the tool waits for, which changes more itself": read_program("fresh/alarm_that_a_tool_waits_for.py"),
     "one that ends the program": """
         import signal, sys, time, reenact
         signal.signal(signal.SIGALRM, lambda *a: sys.exit(9))

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import read_program
+
 from .desk import Desk, Ended
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
@@ -138,51 +140,7 @@ OWN = {
 }
 
 
-WAITED_FOR = """
-import os, signal, threading, time
-
-class Rung(Exception):
-    pass
-
-def send(number):
-    time.sleep(0.02)
-    os.kill(os.getpid(), number)
-
-def after(number):
-    threading.Thread(target=send, args=[number]).start()
-
-def ring(number, frame):
-    raise Rung(number)
-
-mine = {signal.SIGUSR1, signal.SIGUSR2}
-signal.pthread_sigmask(signal.SIG_BLOCK, mine)
-after(signal.SIGUSR2)
-print(repr(signal.sigwait(iter(mine))))
-after(signal.SIGUSR1)
-info = signal.sigwaitinfo(mine)
-print(info.si_signo, info.si_pid == os.getpid(), type(info))
-print(signal.sigtimedwait(mine, 0.05), signal.sigtimedwait(mine, 0))
-os.kill(os.getpid(), signal.SIGUSR1)
-print(signal.sigpending(), signal.sigtimedwait(mine, 5).si_signo)
-signal.signal(signal.SIGALRM, lambda number, frame: print("handles", number))
-signal.setitimer(signal.ITIMER_REAL, 0.05)
-print(signal.pause())
-signal.signal(signal.SIGALRM, ring)
-for wait in (signal.pause, lambda: signal.sigwaitinfo(mine), lambda: signal.sigtimedwait(mine, 9)):
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    try:
-        wait()
-    except Rung as error:
-        print("rung", error)
-mistakes = (lambda: signal.sigwait({0}), lambda: signal.sigwait({"a"}), lambda: signal.sigtimedwait(mine, "x"))
-for wait in (*mistakes, lambda: signal.sigwait(3)):
-    try:
-        wait()
-    except Exception as error:
-        print(type(error).__name__, error)
-signal.pthread_sigmask(signal.SIG_UNBLOCK, mine)
-print("over")
-"""
+WAITED_FOR = read_program("fresh/signals_waited_for.py")
 
 
 @pytest.mark.skipif(not hasattr(signal, "sigtimedwait"), reason="the system has no such waits")
@@ -226,39 +184,7 @@ def test_a_program_that_waits_on_beyond_its_recording_is_stopped(tmp_path: Path)
     assert replayed.code == 1 and b"never handed over" in replayed.err, (sys.platform, replayed.err)
 
 
-BESIDE = """
-import os, signal, threading, time
-done = threading.Semaphore(0)
-
-def handler(number, frame):
-    print("heard", flush=True)
-    for turn in range(3):
-        time.sleep(0.013)
-        print("handles", turn, flush=True)
-    done.release()
-
-def work(then):
-    for turn in range(6):
-        time.sleep(0.01)
-        print("works", turn, flush=True)
-        if turn == 1:
-            os.kill(os.getpid(), signal.SIGUSR1)
-    done.acquire()
-    then()
-
-signal.signal(signal.SIGUSR1, handler)
-for wait in ("join", "lock", "sleep"):
-    lock = threading.Lock()
-    lock.acquire()
-    thread = threading.Thread(target=work, args=[lock.release])
-    thread.start()
-    if wait == "lock":
-        lock.acquire()
-    elif wait == "sleep":
-        time.sleep(0.3)
-    thread.join()
-    print("over", flush=True)
-"""
+BESIDE = read_program("fresh/signal_beside_a_thread.py")
 
 
 def test_what_a_handler_does_beside_a_thread_that_is_waited_for_is_in_order(tmp_path: Path) -> None:
@@ -271,32 +197,7 @@ def test_what_a_handler_does_beside_a_thread_that_is_waited_for_is_in_order(tmp_
         assert desk.differs(recorded) == ""
 
 
-RAISES_BESIDE = """
-import os, signal, threading, time
-
-def handler(number, frame):
-    time.sleep(0.01)
-    raise TimeoutError("heard")
-
-def work():
-    time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGUSR1)
-    for turn in range(5):
-        time.sleep(0.01)
-        print("works", turn, flush=True)
-
-signal.signal(signal.SIGUSR1, handler)
-thread = threading.Thread(target=work)
-thread.start()
-try:
-    thread.join()
-except TimeoutError as error:
-    print(error, flush=True)
-for turn in range(5):
-    time.sleep(0.01)
-    print("goes on", turn, flush=True)
-thread.join()
-"""
+RAISES_BESIDE = read_program("fresh/signal_that_raises_beside_a_thread.py")
 
 
 def test_a_handler_that_raises_beside_a_thread_leaves_the_order_whole(tmp_path: Path) -> None:
