@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.programs import read_program
 from tests.websockets.conftest import Agent
 
 OPENING = """
@@ -16,32 +17,7 @@ WHERE = os.environ["WHERE"]
 
 
 def test_messages_both_ways_and_at_once(agent: Agent) -> None:
-    printed = agent.same(
-        OPENING
-        + """
-async def realtime(name):
-    async with connect(f"{WHERE}/{name}", subprotocols=["realtime"], ping_interval=0.05) as ws:
-        print(name, ws.subprotocol, ws.response.status_code, ws.remote_address[0], ws.id)
-        async def hear():
-            async for message in ws:
-                print(name, "heard", message)
-        hearing = asyncio.create_task(hear())
-        for text in ("slow a", "b", b"abc", "bytes", "several"):
-            await ws.send(text)
-        await asyncio.sleep(0.3)
-        await ws.send("close")
-        try:
-            await hearing
-        except ConnectionClosed as closed:
-            print(name, type(closed).__name__, closed.rcvd.code, closed.rcvd.reason, closed.rcvd_then_sent, closed)
-        print(name, ws.state.name, ws.close_code, ws.close_reason)
-
-async def main():
-    await asyncio.gather(realtime("one"), realtime("two"))
-
-asyncio.run(main())
-"""
-    )
+    printed = agent.same(read_program("websockets/asyncio_both_ways.py"))
     for name in ("one", "two"):
         assert f"{name} realtime 101 127.0.0.1 " in printed
         assert f"{name} heard b'cba'" in printed
@@ -52,37 +28,7 @@ asyncio.run(main())
 
 
 def test_a_reader_that_gives_up_parts_pings_and_an_early_close(agent: Agent) -> None:
-    printed = agent.same(
-        OPENING
-        + """
-async def main():
-    async with connect(WHERE) as ws:
-        try:
-            await asyncio.wait_for(ws.recv(), 0.05)
-        except TimeoutError:
-            print("nothing yet")
-        await ws.send("slow")
-        while True:
-            try:
-                print(await asyncio.wait_for(ws.recv(), 0.04))
-                break
-            except TimeoutError:
-                print("waiting")
-        await ws.send("parts")
-        print([part async for part in ws.recv_streaming()])
-        print(await (await ws.ping()) > 0)
-        await ws.send("hello")
-        print(await ws.recv(decode=False))
-        print(ws.state.name)
-    print(ws.state.name, ws.close_code)
-    try:
-        await ws.send("too late")
-    except ConnectionClosed as closed:
-        print(type(closed).__name__, closed)
-
-asyncio.run(main())
-"""
-    )
+    printed = agent.same(read_program("websockets/asyncio_that_gives_up.py"))
     assert printed.startswith("nothing yet\nwaiting\n")
     assert "['one ', 'two ', '0." in printed
     assert "\nTrue\nb'hello 0." in printed

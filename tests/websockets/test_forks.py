@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.programs import read_program
 from tests.websockets.conftest import Agent
 
 THREADS = """
@@ -142,27 +143,7 @@ with connect(os.environ["WHERE"], legacy=True) as ws:
 hearing.join()
 print(ws.id, ws.close_code)
 """,
-    "asyncio": """
-import asyncio, os, reenact
-from websockets.asyncio.client import connect
-async def main():
-    async with connect(os.environ["WHERE"]) as ws:
-        print(ws.id, ws.remote_address, ws.local_address)
-        heard = asyncio.Event()
-        async def hear():
-            async for message in ws:
-                print("heard", message)
-                heard.set()
-        hearing = asyncio.create_task(hear())
-        await asyncio.sleep(0)
-        with reenact.step("plan", {"text": "slow one"}) as state:
-            pass
-        await ws.send(state["text"])
-        await heard.wait()
-    await hearing
-    print(ws.id, ws.close_code)
-asyncio.run(main())
-""",
+    "asyncio": read_program("websockets/asyncio_heard_before_the_plan.py"),
     "aiohttp": """
 import aiohttp, asyncio, os, reenact
 async def main():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.programs import read_program
 from tests.websockets.conftest import Agent
 
 OPENING = """
@@ -57,30 +58,7 @@ except OSError as error:
 
 
 def test_one_thread_hears_while_another_speaks(agent: Agent) -> None:
-    printed = agent.same(
-        OPENING
-        + """
-def realtime(name):
-    with connect(f"{WHERE}/{name}", legacy=True) as ws:
-        def hear():
-            try:
-                for message in ws:
-                    print(name, "heard", message)
-            except ConnectionClosed as closed:
-                print(name, closed.rcvd.code)
-        hearing = threading.Thread(target=hear)
-        hearing.start()
-        for text in ("slow", "a", "several", "b", "close"):
-            ws.send(text)
-        hearing.join()
-
-both = [threading.Thread(target=realtime, args=(name,)) for name in ("one", "two")]
-for each in both:
-    each.start()
-for each in both:
-    each.join()
-"""
-    )
+    printed = agent.same(read_program("websockets/threads_that_hear_and_speak.py"))
     for name in ("one", "two"):
         assert printed.count(f"{name} heard ") == 6
         assert f"{name} 4001\n" in printed
