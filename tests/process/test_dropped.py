@@ -11,37 +11,19 @@ import pytest
 
 from reenact.testing import scripted_model
 from tests.process.test_exits import _run
+from tests.programs import read_program
 from tests.servers.conftest import Upstream
 
 BEGIN = """
-import asyncio, gc, os, sys, threading, weakref
+import asyncio, os
 import httpx
+from closed_in_order import run
 URL = os.environ["UPSTREAM"]
-
-
-class InOrder(weakref.WeakSet):
-    # the order in which a loop closes generators is that of their addresses: for the bare run it is made one
-    def __init__(self):
-        super().__init__()
-        self.order = []
-    def add(self, item):
-        self.order.append(weakref.ref(item))
-        super().add(item)
-    def __iter__(self):
-        alive = list(super().__iter__())
-        return iter([item for each in self.order if (item := each()) is not None and any(item is one for one in alive)])
-
-
-def run(main):
-    async def first():
-        if os.environ.get("IN_ORDER"):
-            asyncio.get_running_loop()._asyncgens = InOrder()
-        await main()
-    asyncio.run(first())
 """
 
 PROGRAMS = {
-    "closed while the program goes on": """
+    "closed while the program goes on": BEGIN
+    + """
 async def lines(client):
     try:
         async with client.stream("GET", URL + "/stream") as response:
@@ -61,63 +43,10 @@ async def main():
 
 run(main)
 """,
-    "left to the loop": """
-async def inner(n):
-    try:
-        for i in range(5):
-            yield n, i
-    finally:
-        print("closing", n)
-        for _ in range(n % 3):
-            await asyncio.sleep(0)
-        print("closed", n)
-
-async def outer(n):
-    async for pair in inner(n):
-        yield pair
-
-kept = []
-
-async def main():
-    for n in range(8):
-        async for pair in outer(n):
-            print(pair)
-            break
-    for n in range(8, 24):
-        kept.append(outer(n))
-        print(await anext(kept[-1]))
-    print("end")
-
-run(main)
-""",
-    "found by the collector": """
-class Node:
-    pass
-
-async def numbers(n):
-    try:
-        for i in range(3):
-            yield i
-    finally:
-        print("closing", n)
-
-async def main():
-    loop = asyncio.get_running_loop()
-    gc.disable()
-    for n in range(3):
-        node = Node()
-        node.me, node.held = node, numbers(n)
-        await anext(node.held)
-        del node
-    await asyncio.to_thread(gc.collect)
-    await asyncio.sleep(0.01)
-    async with httpx.AsyncClient() as client:
-        print((await client.get(URL + "/next")).json()["path"])
-    print("end")
-
-run(main)
-""",
-    "left to the interpreter": """
+    "left to the loop": read_program("process/generators_left_to_the_loop.py"),
+    "found by the collector": read_program("process/generators_found_by_the_collector.py"),
+    "left to the interpreter": BEGIN
+    + """
 async def numbers(n):
     try:
         yield n
@@ -137,7 +66,8 @@ print("end")
 }
 
 MODELS = {
-    "openai": """
+    "openai": BEGIN
+    + """
 import openai
 
 async def main():
@@ -152,7 +82,8 @@ async def main():
 
 run(main)
 """,
-    "openai, not closed": """
+    "openai, not closed": BEGIN
+    + """
 import openai
 
 async def one(client, n):
@@ -170,7 +101,8 @@ async def main():
 
 run(main)
 """,
-    "anthropic": """
+    "anthropic": BEGIN
+    + """
 import anthropic
 
 async def main():
@@ -195,7 +127,8 @@ def _told(text: str) -> list[str]:
 
 
 def _as_without_us(folder: Path, upstream: Upstream, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "agent.py").write_text(BEGIN + program)
+    (folder / "closed_in_order.py").write_text(read_program("process/closed_in_order.py"))
+    (folder / "agent.py").write_text(program)
     reenact = (sys.executable, "-m", "reenact")
     monkeypatch.setenv("IN_ORDER", "1")
     bare = _run(folder, upstream, sys.executable, "agent.py")
