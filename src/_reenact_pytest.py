@@ -68,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known, and refuses a mode that is none."""
+    """Makes the marker known, and refuses an unknown mode."""
     config.addinivalue_line("markers", _MARK)
     mode = _mode(config)
     if mode not in _MODES:

@@ -79,7 +79,7 @@ class StoreError(ReenactError):
 
 
 class RunNotFound(StoreError, LookupError):
-    """No run, or more than one, answers to the reference."""
+    """No run, or more than one, matches the reference."""
 
     exit_code = 2
 

@@ -149,7 +149,7 @@ def test_nothing_else_is_asked_for_with_it(other: Place, more: tuple[str, ...]) 
 @pytest.mark.parametrize("verb", [("fork", "run.reenact:1"), ("resume", "run.reenact")])
 def test_neither_a_fork_nor_a_resumption_runs_them(other: Place, verb: tuple[str, ...]) -> None:
     done = other.reenact(*verb, "--sources")
-    assert (done.returncode, "--sources is for replay alone" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "--sources is only for replay" in done.stderr) == (2, True), done.stderr
 
 
 def test_a_run_of_a_store_is_packed_first(shop: Place) -> None:

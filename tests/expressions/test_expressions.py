@@ -179,7 +179,7 @@ def test_what_the_data_do_not_say_is_unknown(text: str, expected: object) -> Non
         ("-" * 500 + "1", "too large here"),
         ("+".join("1" * 400), "too large here"),
         ("status\x00", "not an expression"),
-        ("matches(status)", "takes a value, and what it is held against"),
+        ("matches(status)", "takes a value, and what it is compared with"),
         ("matches(status, status)", "it must be written out"),
         ("matches(status, 5)", "the pattern is a text"),
         ("matches(status, '(')", "it is no pattern"),

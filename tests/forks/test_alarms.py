@@ -294,4 +294,4 @@ VAIN = """
 def test_one_that_rings_for_ever_and_moves_nothing_is_no_hope(forks: Forks) -> None:
     assert forks.record(_program(VAIN, 1, 0.5)) == "done\n"
     fork = forks.fork("plan#1", "--set", "seconds=2", "--live", "all", status=1)
-    assert "waits for what nothing will bring" in fork["message"]
+    assert "waits for something that will never come" in fork["message"]

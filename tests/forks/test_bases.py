@@ -58,7 +58,7 @@ def test_so_does_what_other_clients_send(forks: Forks, client: str) -> None:
         report = forks.fork("look#1", "--result", 'look#1="sun"')
         assert report["printed"] == "then\nnow\n"
         assert (report["live"], today.counts) == (1, {"/v1/chat/completions": 1})
-        assert not [remark for remark in report["remarks"] if "goes where it went then" in remark]
+        assert not [remark for remark in report["remarks"] if "goes to its recorded address" in remark]
     forks.replays_exactly(report["run"])
 
 
@@ -87,7 +87,7 @@ def test_a_connection_that_the_program_made_leads_where_it_led_and_is_refused(fo
         assert forks.record(program) == "then\nthen\n"
         forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
         report = forks.fork("look#1", "--result", 'look#1="sun"', status=5)
-        assert [remark for remark in report["remarks"] if "goes where it went then" in remark]
+        assert [remark for remark in report["remarks"] if "goes to its recorded address" in remark]
         assert "OPENAI_API_KEY is not sent to" in report["message"], "today's key never goes to yesterday's host"
         assert today.counts == {}
 

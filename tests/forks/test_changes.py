@@ -75,7 +75,7 @@ def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
         (("plan#1", "--result", "look#1"), "is not of the form"),
         (("plan#1", "--result", 'look#1={"docs": ['), "is no JSON: Expecting value: line 1 column 11 (char 10)"),
         (("plan#1", "--result", 'look#1="sic'), "is no JSON: Unterminated string"),
-        (("plan#1", "--set", "query=[sic]"), "a text that begins so is given in quotes"),
+        (("plan#1", "--set", "query=[sic]"), "put a text that begins like this in quotes"),
         (("look#2", "--result", "look#1=1"), "event 1 (look) comes before event 2, where the fork branches"),
         (("plan#1", "--result", "look#1=@nowhere.json"), "cannot be read"),
         (("plan#1", "--live", "none", "--model", "gpt-5.4"), "nothing may go live"),
@@ -190,5 +190,5 @@ def test_a_change_of_what_the_code_asks_no_more_is_said(forks: Forks) -> None:
     agent = forks.desk.folder / "agent.py"
     agent.write_text(agent.read_text().replace('"query": "refund"', '"query": "refunds"'))
     report = forks.fork("plan#1", "--result", 'look#2={"found": 7}', status=1)
-    assert "event 2 (look) was not asked again as it was: its change has changed nothing" in report["message"]
+    assert "event 2 (look) was not requested again as recorded: its change had no effect" in report["message"]
     assert any("the code has changed since the recording (agent.py)" in each for each in report["remarks"])

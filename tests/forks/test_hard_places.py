@@ -243,10 +243,10 @@ def test_who_waits_for_what_the_change_removed_does_not_hang(
     asked = {walk.open().body(e.request): e for e in walk.events(walk.parent) if e.name == tool}
     place = next(event.number for body, event in asked.items() if query.encode() in body)
     removed = next(e.number for body, e in asked.items() if b"opener" in body or b"end mark" in body)
-    with pytest.raises(Divergence, match=r"cannot go on: the agent waits for what nothing will bring") as raised:
+    with pytest.raises(Divergence, match=r"cannot go on: the agent waits for something that will never come") as raised:
         walk.fork(place, change=Change(results={str(place): {"query": query, "n": -1}}), live=live)
     assert raised.value.event == removed
-    assert "removed what others wait for" in raised.value.cause
+    assert "removed something that others wait for" in raised.value.cause
     assert [run.status.value for run in store.runs(parent=walk.parent.id)] == ["failed"]
     walk.unchanged(place)
 

@@ -199,7 +199,7 @@ def test_what_is_too_near_to_be_certain_is_said(forks: Forks) -> None:
     took = (looked.ended_us - looked.issued_us) / 1e6
     near = forked(forks, f"limit={took - 0.02}")
     assert agrees(near["printed"], "a 0.3 0.5 2 0.8")
-    assert [remark for remark in near["remarks"] if "it is not certain which of them comes first" in remark]
+    assert [remark for remark in near["remarks"] if "their order is uncertain" in remark]
     little = forked(forks, "pause=0.18")
     assert agrees(little["printed"], "a 0.3 0.5 2 0.8")
     assert [remark for remark in little["remarks"] if "a timer waits less than it did when it was recorded:" in remark]

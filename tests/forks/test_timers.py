@@ -102,7 +102,7 @@ def test_a_timer_that_did_not_fire_is_set_as_late_as_it_was(forks: Forks) -> Non
     assert forks.record(WORKED) == "A\n"
     report = forks.fork("plan#1", "--set", "limit=0.8", "--live", "none")
     assert report["printed"] == "A\n", "0.3 s of work and 0.8 s of waiting are longer than the answer took"
-    assert "not certain" not in str(report["remarks"])
+    assert "uncertain" not in str(report["remarks"])
     forks.replays_exactly(report["run"])
 
 

@@ -240,4 +240,4 @@ def test_a_handler_that_a_tool_set_for_the_agent_is_named_where_the_replay_diffe
     assert recorded.out == b"0\n1\n", recorded.err
     replayed = desk.replay()
     assert replayed.code == 1
-    assert b"SIGTERM came while a call was at work that is answered as a whole: its handler did not run" in replayed.err
+    assert b"SIGTERM came during a call that is answered as a whole: its handler did not run" in replayed.err

@@ -33,7 +33,7 @@ def test_a_golden_says_that_a_fix_inside_the_tool_is_not_seen_and_what_shows_it(
     assert UNSEEN in failed.stdout and "next: reenact replay @golden/comma --through price_of" in failed.stderr
     shown = shop.run("replay", "@golden/comma", "--through", "price_of", status=1).stderr
     assert 'now       {"value": 7.5}' in shown and "ValueError" in shown
-    assert "the code of price_of gives another result than it did then, as a mended one should" in shown
+    assert "the code of price_of now gives another result, as expected after a fix" in shown
     shop.write(AROUND)
     passed = shop.run("golden", "run", "comma")
     assert UNSEEN not in passed.stdout

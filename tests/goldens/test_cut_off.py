@@ -128,7 +128,7 @@ def test_what_any_code_that_goes_on_passes_is_not_proposed(cut: Cut) -> None:
 
 def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None:
     told = cut.add_case("within", name="same", status=3)
-    assert "its process was ended from outside: it has no end to come to" in told
+    assert "its process was ended from outside: it has no recorded end" in told
     assert (
         f"next: reenact golden add {cut.cases['within'][-8:]} --as same --force --holds 'calls(search) == 2'\n" in told
     )

@@ -194,7 +194,7 @@ def test_a_golden_without_an_opinion_says_which_and_what_was_compared(project: R
         project.run("golden", "rm", "judged")
     assert "stale    judged" in told
     assert "it has not been asked about this answer" in told, told
-    assert "    compared: what it asks with 1 recorded event, and what came of it with 1 expectation" in told
+    assert "    compared: what it asks with 1 recorded event, and the result with 1 expectation" in told
 
 
 def test_other_packages_and_another_python_explain_and_are_no_drift(project: Reviewed, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -
     written = said.partition("write the answer of pay yourself, in place of JSON:\n")[2].splitlines()[0].strip()
     assert written.endswith("--answer pay=JSON")
     refused = paid.run(*shlex.split(written)[1:], status=2).stderr
-    assert "likely cause: in place of JSON goes what the call answers" in refused
+    assert "likely cause: replace JSON by the answer of the call" in refused
     told = paid.outcome("less", status=3)["message"]
     shown = shlex.split(told.partition("`")[2].partition("`")[0])
     assert json.loads(paid.run(*shown[1:]).stdout) == {"paid": 40}, "what an answer looks like"

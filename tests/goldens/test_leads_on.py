@@ -117,7 +117,7 @@ def test_a_call_without_an_answer_is_a_change_of_the_code() -> None:
     told = "golden new is stale: look at a.py:1\n  likely cause: it asks\n  next: reenact golden run new"
     outcome = Outcome("new", "new.reenact", "stale", message=told, stale_at="look")
     error = not_re_enacted(Golden("new"), Run("01m8fckpbvypdjf739"), outcome)
-    assert error.cause == "the code, or what it asks, has changed since the run was recorded"
+    assert error.cause == "the code, or its requests, have changed since the run was recorded"
     assert (error.next_command, "it asks" in error.message) == ("reenact replay ypdjf739", False)
 
 

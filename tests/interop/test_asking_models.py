@@ -63,10 +63,10 @@ def test_what_the_trace_does_not_tell_is_asked_and_the_rest_is_not(desk: Tried, 
     code, out, said = reenact(desk, provider, "replay", run, "--cmd", "python agent.py", *LIVE)
     assert (code, out, provider.calls) == (0, "It is lost.\nTrue\n", 1), said
     assert "live calls allowed: model" in said
-    assert "verdict: live, where the import tells nothing, order not known" in said
+    assert "verdict: live, where the import has no answer, order not known" in said
     assert "live calls made: 1  matched 1 of 1" in said
     assert "live gpt-4o-mini at 127.0.0.1:" in said
-    assert "the import tells no further model call; " in said
+    assert "the import has no further model call; " in said
     assert "tokens in" in said
 
 
@@ -102,7 +102,7 @@ def test_an_answer_that_was_not_captured_is_asked_for(desk: Tried, provider: Scr
     run = imported(desk, text(agent(), untold))
     code, _, said = reenact(desk, provider, "replay", run, "--cmd", "python agent.py", *LIVE)
     assert (code, provider.calls) == (0, 2), said
-    assert "the import does not tell what the answer was" in said
+    assert "the import does not have the answer" in said
 
 
 def test_a_tool_that_is_not_told_stays_a_divergence(desk: Tried, provider: ScriptedProvider) -> None:

@@ -196,7 +196,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_options_that_are_about_exchanges_are_refused(desk: Tried) -> None:
     (desk.folder / "traces.json").write_text(text(chat(1)))
     ended = desk.reenact("import", "otlp", "traces.json", "--only", "https://a/")
-    assert (ended.code, b"--only, --url and --param say nothing to otlp" in ended.err) == (2, True)
+    assert (ended.code, b"--only, --url and --param have no effect on otlp" in ended.err) == (2, True)
 
 
 def test_a_file_that_is_written_meanwhile_is_refused(bring: Bring, tmp_path: Path, store: Store) -> None:

@@ -598,7 +598,7 @@ def test_what_is_exported_as_rows_of_evaluations_replays_without_a_miss(bring: B
     found = brought(bring, "langsmith")
     written = write("evals", store.open(found))
     assert (written.exchanges, written.what) == (2, "row")
-    assert "calls of tools as events: what they were asked and gave stands in the rows around them" in written.lost
+    assert "calls of tools as events: their arguments and results are in the rows around them" in written.lost
     (again,) = bring("evals", written.data.decode())
     replayed = reenact.replay(again, entry=answer, store=store)
     assert (replayed.output, replayed.matched, replayed.unused, replayed.fidelity) == ("It is lost.", 3, 0, "semantic")

@@ -82,7 +82,7 @@ def test_answers_that_differ_in_their_date_alone_are_alike_and_that_is_said(brin
     (run,) = bring("vcr", json.dumps(made))
     replayed = reenact.replay(run, entry=lambda: [ask("/job"), *several()], store=store)
     assert replayed.output == ["same"] * 3
-    remark = "answers given in the order of the file, that are alike but for date, x-ratelimit-left (2)"
+    remark = "answers given in the order of the file, which differ only in date, x-ratelimit-left (2)"
     assert remark in replayed.report.remarks
     made["interactions"][0]["response"]["headers"]["ETag"] = ["1"]
     (run,) = bring("vcr", json.dumps(made))

@@ -121,7 +121,7 @@ def test_a_fork_that_is_killed_leaves_no_server(waiting: Agent, plan: str, numbe
         os.kill(int(told.stdout), number)
         _, said = forking.communicate(timeout=60)
     until(lambda: left(waiting) == [])
-    assert "what nothing will bring" not in said, "a server that takes its time to end is waited for"
+    assert "something that will never come" not in said, "a server that takes its time to end is waited for"
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -67,7 +67,7 @@ def test_its_event_keeps_size_and_digest(store: reenact.Store, what: str, size: 
     assert long.fidelity is Fidelity.WITHHELD and "largest_value_mb = 0.01" in long.fidelity_note
     assert long.answer is not None and long.answer.size >= size and len(long.answer.digest) == 32
     for ask in (lambda: recording.body(long.answer), lambda: store.payload(long.answer)):
-        with pytest.raises(BlobMissing, match="was taken out: its size and digest are left") as caught:
+        with pytest.raises(BlobMissing, match="was removed: only its size and digest are left") as caught:
             ask()
         assert caught.value.reason == "withheld"
     lacking = kit_of(store, run).lacking
@@ -96,7 +96,7 @@ def test_a_replay_that_needs_it_says_so_and_the_tool_can_run_its_own_code(store:
     report = reenact.replay(run.id, entry=agent, store=store).report
     (told,) = report.differences
     assert (report.exit_code, told.what) == (3, "unreplayable")
-    assert told.text.startswith("what fetch gave at event 1 is withheld: of its 20,002 bytes the digest is kept")
+    assert told.text.startswith("what fetch gave at event 1 is withheld: of its 20,002 bytes only the digest is kept")
     assert "larger than largest_value_mb = 0.01" in told.text and "--through fetch" in told.text
     replayed = reenact.replay(run.id, entry=agent, store=store, through=["fetch"])
     assert (replayed.verdict, replayed.output) == ("exact", 20_000)
@@ -151,7 +151,7 @@ def test_a_file_of_the_run_and_a_salvaged_store_have_its_size_and_digest(tmp_pat
         with reenact.open_store(url) as other:
             (copied,) = other.open(run.id).events(name="fetch")
             assert (copied.answer, copied.fidelity) == (event.answer, event.fidelity), url
-            with pytest.raises(BlobMissing, match="was taken out"):
+            with pytest.raises(BlobMissing, match="was removed"):
                 other.open(run.id).body(copied.answer)
             assert reenact.replay(run.id, entry=agent, store=other).report.exit_code == 3
     for path in ("second.db", "new/store.db"):

@@ -185,7 +185,7 @@ def test_an_act_that_cannot_be_given_again_is_a_gap(store: reenact.Store) -> Non
     with reenact.record(store=store):
         assert refund(1) == refund(1) == "refunded 1"
         assert lend(2) is not lend(2)
-    what = "what a tool gave cannot be given again: a second call under its key acts again"
+    what = "a tool's result cannot be stored: a second call under its key acts again"
     assert _gaps(store) == [(what, "lend", 2)]
     assert [event.call.head["key"] for event in store.events("@")] == ["1", "1", "2", "2"]
 

@@ -48,7 +48,7 @@ def test_runs_whose_values_are_withheld_are_compared_by_digest(tmp_path: Path) -
     for letter in "aab":
         assert run(tmp_path, "record", "--", sys.executable, "agent.py", letter=letter).returncode == 0
     same = run(tmp_path, "diff", "@~2", "@~1")
-    assert same.returncode == 0 and "was taken out" not in same.stderr
+    assert same.returncode == 0 and "was removed" not in same.stderr
     for left, right in (("@~1", "@"), ("@", "@~1")):
         other = run(tmp_path, "diff", left, right)
         assert other.returncode == 1, other.stdout + other.stderr
@@ -59,7 +59,7 @@ def test_a_body_that_is_withheld_is_no_damage(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     assert run(tmp_path, "record", "--", sys.executable, "agent.py").returncode == 0
     shown = run(tmp_path, "cat", "@:0")
-    assert (shown.returncode, shown.stdout) == (3, "") and "its size and digest are left" in shown.stderr
+    assert (shown.returncode, shown.stdout) == (3, "") and "only its size and digest are left" in shown.stderr
     assert run(tmp_path, "fsck").returncode == 0
 
 
@@ -85,7 +85,7 @@ def test_a_run_of_which_every_body_is_withheld_is_shown_and_compared(tmp_path: P
         (("diff", "@", "@~1"), 1),
     ):
         told = run(tmp_path, *words)
-        assert told.returncode == status and "was taken out" not in told.stderr, told.stdout + told.stderr
+        assert told.returncode == status and "was removed" not in told.stderr, told.stdout + told.stderr
     shown = run(tmp_path, "show", "@:0").stdout
     assert "withheld>" in shown
     for words in (("cat", "@:0"), ("timeline", "@"), ("pack", "@", "-o", "out.reenact"), ("replay", "@")):

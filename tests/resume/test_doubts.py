@@ -117,7 +117,7 @@ def test_at_a_terminal_the_result_is_asked_for(scene: Scene) -> None:
     scene.mark("die 3", False)
     code, out, err = at_a_terminal(scene, "done\n3\n", "resume")
     assert (code, out.splitlines()) == (0, WHOLE), err
-    assert "What did it give?" in err
+    assert "What was its result?" in err
     assert set(scene.counts()["asked"].values()) == {1}
 
 

@@ -236,7 +236,7 @@ def test_a_program_that_waits_for_requests_in_vain_ends_as_it_did(tmp_path: Path
 def test_a_request_has_no_error_in_its_place(project: Project, runs: dict[str, dict[str, Any]]) -> None:
     done = project.command("fork", f"{runs['POST /ask']['run']}:0", "--error", "0=ValueError:x")
     assert done.returncode == 2
-    assert "no error can stand in its place" in done.stderr
+    assert "no error can replace it" in done.stderr
 
 
 def test_a_mended_program_differs_in_its_answer_and_a_fork_says_what_it_is(tmp_path: Path, upstream: Upstream) -> None:

@@ -237,7 +237,7 @@ def test_what_is_short_is_taken_out_of_a_run_that_is_thinned(store: SqliteStore)
     assert store.thin(run.id, "sample 0.1")
     recording = store.open(run.id)
     assert [each.slots for each in recording.snapshots()] == digests
-    with pytest.raises(BlobMissing, match="was taken out"):
+    with pytest.raises(BlobMissing, match="was removed"):
         recording.checkpoint_slots(1, "in")
     assert store.open(other.id).checkpoint_slots(1, "in") is not None
     assert check_store(store.path).breaks == ()

@@ -50,10 +50,10 @@ def test_its_events_are_left_with_size_and_digest(store: SqliteStore) -> None:
     recording = store.open(run)
     for event in after[:-1]:
         for payload in (event.request, event.answer):
-            with pytest.raises(BlobMissing, match="was taken out"):
+            with pytest.raises(BlobMissing, match="was removed"):
                 recording.body(payload)
     assert isinstance(after[-1].outcome, Stream)
-    with pytest.raises(BlobMissing, match="was taken out"):
+    with pytest.raises(BlobMissing, match="was removed"):
         list(recording.parts(after[-1].number))
     assert recording.notes(0)["long"].startswith("evidence")
 

@@ -284,7 +284,7 @@ def test_nothing_is_read_past_what_the_recorded_reader_read() -> None:
     stub = recorded_tool(run, "pages", pages)
     reading = stub("refunds")
     assert next(reading) == "refunds 1"
-    with pytest.raises(Divergence, match="has no more to give"):
+    with pytest.raises(Divergence, match="has no further items"):
         next(reading)
 
 
@@ -399,5 +399,5 @@ def test_a_call_that_got_no_answer_gives_none() -> None:
         task.cancel()
 
     run = recorded(lambda: asyncio.run(play()))
-    with pytest.raises(Divergence, match="has no more to give"):
+    with pytest.raises(Divergence, match="has no further items"):
         asyncio.run(recorded_tool(run, "waits", asynchronous=True)(what="x"))

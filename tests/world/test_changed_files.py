@@ -332,7 +332,7 @@ with open("count.txt", "w") as file:
 """
     )
     forked = world.reenact("fork", "@:1", "--result", '1="x"')
-    assert forked.returncode == 1 and "its change has changed nothing" in forked.stderr, forked.stderr
+    assert forked.returncode == 1 and "its change had no effect" in forked.stderr, forked.stderr
     assert "the file count.txt is not as it was when the run began" in forked.stderr, forked.stderr
 
 

@@ -114,7 +114,7 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
     if len(text) > MAX_TEXT:
         raise UsageError(
             f"the expression has {len(text)} characters, {MAX_TEXT} are allowed",
-            cause="an expression is one condition; longer ones belong into a test",
+            cause="an expression is one condition; longer ones belong in a test",
             next_command="reenact ls --help",
         )
     source = text.strip()

@@ -202,7 +202,7 @@ class _Builder:
                 return self._repeat(least, most, part, flags, then)
             case "AT":
                 return self.add("at", _place(str(argument), flags), (then,))
-        raise PatternError(f"{_SPOKEN.get(operation, operation.lower())} cannot be had in linear time")
+        raise PatternError(f"{_SPOKEN.get(operation, operation.lower())} cannot be matched in linear time")
 
     def _repeat(self, least: int, most: Any, part: Any, flags: int, then: int) -> int:
         if int(most) >= _UNBOUNDED or str(most) == "MAXREPEAT":

@@ -118,7 +118,7 @@ class _Check:
         elif keyword in _SIMPLE:
             self._simple(keyword, value, here)
         elif keyword not in _REMARKS:
-            raise _refused(here, "the keyword is not known here; what is not judged must not look as if it were")
+            raise _refused(here, "the keyword is not known here, and an unchecked keyword would look like a check")
 
     def _simple(self, keyword: str, value: Json, here: _Path) -> None:
         match keyword:
@@ -246,9 +246,9 @@ class _Judge:
         if "contains" in schema:
             fits = sum(self._fits(member, schema["contains"], depth) for member in value)
             if fits < schema.get("minContains", 1):
-                yield at, f"{fits} members are as `contains` asks, at least {schema.get('minContains', 1)} must be"
+                yield at, f"{fits} members match `contains`, at least {schema.get('minContains', 1)} must be"
             if fits > schema.get("maxContains", fits):
-                yield at, f"{fits} members are as `contains` asks, at most {schema['maxContains']} may be"
+                yield at, f"{fits} members match `contains`, at most {schema['maxContains']} may be"
 
     def _object(self, value: dict[str, Json], schema: Mapping[str, Json], at: _Path, depth: int) -> _Faults:
         yield from _counted(len(value), schema, at, "Properties", "properties")
@@ -295,7 +295,7 @@ class _Judge:
         if "oneOf" in schema:
             fits = sum(self._fits(value, part, depth) for part in schema["oneOf"])
             if fits != 1:
-                yield at, f"it fits {fits or 'none'} of oneOf, one is asked for"
+                yield at, f"it fits {fits or 'none'} of oneOf, exactly one is required"
         if "not" in schema and self._fits(value, schema["not"], depth):
             yield at, f"{_brief(value)} is what `not` excludes"
         if "if" in schema:

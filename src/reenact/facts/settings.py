@@ -309,13 +309,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "keep",
         {},
-        "how long a class are kept (ok 7d, failed 30d, flagged 90d, test 1d), or class@agent; always: for good",
+        "how long runs of a class are kept (ok 7d, failed 30d, flagged 90d, test 1d), or class@agent; always: for good",
         _terms,
     ),
     Setting(
         "day_mb",
         0.0,
-        "what the runs of a day may take, MB; above it those that ended well are thinned, oldest first; 0: any",
+        "space for the runs of a day, MB; above it, runs that ended well are thinned, oldest first; 0: no limit",
         _number(0, 1_000_000_000),
     ),
     Setting("gc", True, "remove expired runs in the background, when a command has done its work", _switch),
@@ -369,7 +369,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otel.propagate",
         (),
-        "hosts to which requests carry the trace on (traceparent): api.example.com, localhost:8080, *.example.com",
+        "hosts whose requests get the header traceparent: api.example.com, localhost:8080, *.example.com",
         _hosts,
     ),
     Setting(
@@ -381,13 +381,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "largest_value_mb",
         LARGEST_VALUE_MB,
-        "largest value of a call that is kept, MB; of a larger one size and digest are",
+        "largest value of a call that is kept, MB; of a larger one only size and digest are kept",
         _number(0, 1_000_000),
     ),
     Setting(
         "largest_run_mb",
         0.0,
-        "what a run keeps of what comes back to it, MB; of values beyond it size and digest are; 0: any amount",
+        "space for the results of a run's calls, MB; of further values only size and digest are kept; 0: no limit",
         _number(0, 1_000_000),
     ),
     Setting("check_changes", True, "look for arguments that a tool changed", _switch),

@@ -28,7 +28,7 @@ def require_bodies(run: Run) -> None:
     why = why_thinned(run)
     if why:
         raise UnreplayableRun(
-            f"run {tail(run.id)} was thinned: its events are kept, with size and digest of each body, and no body is",
+            f"run {tail(run.id)} was thinned: its events are kept, and of each body only size and digest",
             cause=f"{why}; a run that failed, is flagged or labelled, or has a fork or a golden is never thinned",
             next_command=f"reenact show {tail(run.id)}",
             missing=("the bodies of its calls",),

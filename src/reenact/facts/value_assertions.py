@@ -17,8 +17,8 @@ from reenact.facts.schemas import SchemaError, check_schema, violation
 __all__ = ["ASSERTIONS", "assertion", "objection", "shortcoming"]
 
 ASSERTIONS: Final[Mapping[str, str]] = {
-    "conforms": "conforms(VALUE, SCHEMA): whether it is as a JSON schema says; written out, or '@schema.json'",
-    "json": "json(TEXT): what a text of JSON says; unknown where it is none",
+    "conforms": "conforms(VALUE, SCHEMA): whether VALUE conforms to a JSON schema, written out or '@schema.json'",
+    "json": "json(TEXT): the data in a text of JSON; unknown if it is not JSON",
     "matches": "matches(TEXT, 'PATTERN'): whether a regular expression is found anywhere in it",
 }
 """Functions over one value, with the text that the reference shows for each."""
@@ -37,7 +37,7 @@ def objection(name: str, args: Sequence[ast.expr], files: Mapping[str, Json]) ->
     if name == "json":
         return "" if len(args) == 1 else "json(…) takes one text"
     if len(args) != 2:
-        return f"{name}(…) takes a value, and what it is held against"
+        return f"{name}(…) takes a value, and what it is compared with"
     try:
         given = literal(args[1])
         if name == "matches":

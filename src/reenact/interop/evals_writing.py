@@ -22,7 +22,7 @@ FUNCTIONS: Final = "calls of models in the process"
 PARTS: Final = "parts of messages that are no text (images, files, reasoning)"
 WIRE: Final = "model calls as they crossed the wire: bytes, headers, pieces of streams"
 PROTOCOL: Final = "model calls of another provider or protocol, told as chat completions of OpenAI"
-TOOLS: Final = "calls of tools as events: what they were asked and gave stands in the rows around them"
+TOOLS: Final = "calls of tools as events: their arguments and results are in the rows around them"
 NAMES: Final = "names of user, tenant and session"
 UNFINISHED: Final = "model calls whose answer is not whole"
 

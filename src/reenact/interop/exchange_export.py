@@ -52,7 +52,7 @@ def export_exchanges(recording: Recording) -> ExchangeExport:
         if event.outcome.segments > 1 and not is_imported(run):
             lost["streams in pieces, kept as one"] += 1
         if event.outcome.end is not None and event.outcome.end.kind is EndKind.CLOSED:
-            lost["answers that were not read to their end, kept as far as they were"] += 1
+            lost["answers that were not read to their end, kept as far as they were read"] += 1
         if event.fidelity is not Fidelity.EXACT:
             lost["exchanges with stand-ins in place of credentials"] += 1
         exchanges.append(exchange)

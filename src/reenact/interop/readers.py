@@ -148,7 +148,7 @@ def _say_nothing(name: str, asked: ReaderOptions) -> None:
     """
     if asked != ReaderOptions():
         raise UsageError(
-            f"--only, --url and --param say nothing to {name}",
+            f"--only, --url and --param have no effect on {name}",
             cause="they are about exchanges and messages; a file of spans says all of that itself",
             next_command="reenact import --help",
         )

@@ -191,7 +191,7 @@ class _Builder:
                 )
             if value in holder.value or value == "<<":
                 raise refused(
-                    f"the key {value[:60]!r} cannot be read", "it stands twice, or merges", where=_line(event)
+                    f"the key {value[:60]!r} cannot be read", "it occurs twice, or is a merge key", where=_line(event)
                 )
             holder.key = value
         else:

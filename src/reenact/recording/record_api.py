@@ -58,7 +58,7 @@ class Recorder:
         if not callable(function):
             raise UsageError(
                 f"record takes a function, not {type(function).__name__}",
-                cause="what the run is called is an option: reenact.record(agent='refunds')",
+                cause="the name of the run is an option: reenact.record(agent='refunds')",
                 next_command="python -m pydoc reenact.record",
             )
         if inspect.isasyncgenfunction(function):

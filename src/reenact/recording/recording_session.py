@@ -331,7 +331,7 @@ class RecordingSession:
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
         """Keep the result of a tool that acts under its own key, for later calls under this key."""
         if acts(call) and not self._repeats.came(call, event, outcome):
-            self.gap("what a tool gave cannot be given again: a second call under its key acts again", call.name)
+            self.gap("a tool's result cannot be stored: a second call under its key acts again", call.name)
 
     # --- the writer's side -------------------------------------------------------------------------------------
 

@@ -48,5 +48,5 @@ class Limits:
 
 def _without(record: CallSettled, outcome: Value, why: str) -> CallSettled:
     left = cast(bytes, Withheld(len(outcome.body), source=outcome.body))
-    note = f"{why}, so that size and digest are kept alone"
+    note = f"{why}, so only size and digest are kept"
     return replace(record, outcome=replace(outcome, body=left), fidelity=Fidelity.WITHHELD, note=note)

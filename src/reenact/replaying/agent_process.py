@@ -288,7 +288,7 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
     same = run.capture.get("same_values") or {}
     for name in secrets:
         environment[name] = environment.get(name) or placeholder(same.get(name, name))
-    if not ours and environment.get("PYTHONPATH"):  # today's folders, although the recording may start elsewhere
+    if not ours and environment.get("PYTHONPATH"):  # of today's folder: the recording may start elsewhere
         environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, environment["PYTHONPATH"].split(os.pathsep)))
     for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
         if value is None:

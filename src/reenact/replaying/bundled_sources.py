@@ -53,7 +53,7 @@ class ScratchSources:
     @property
     def remark(self) -> str:
         """The remark for the reader of the report."""
-        said = f"code of the bundle: {self.count} source file{'s' * (self.count != 1)}, run behind the cut"
+        said = f"code of the bundle: {self.count} source file{'s' * (self.count != 1)}, run isolated"
         if not self.lost:
             return said
         more = f" and {len(self.lost) - _NAMED} more" if len(self.lost) > _NAMED else ""
@@ -146,7 +146,7 @@ def _laid(home: str, name: str, text: str, file: str) -> None:
 def _refused(why: str, file: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"the sources of {file} are not run: {why}",
-        cause="no recording writes that: the bundle was made by another hand, or its program lay outside its project",
+        cause="no recording writes this: another program made the bundle, or its program lay outside its project",
         next_command=f"reenact replay {shlex.quote(file)} --cmd 'python agent.py'",
         missing=("sources",),
     )
@@ -171,7 +171,7 @@ def refused_here(missing: str, run: str) -> UnreplayableRun:
     """
     return UnreplayableRun(
         f"the sources of run {tail(run)} are not run here: the system does not cut {missing}",
-        cause="it takes Linux 5.12 or newer with user namespaces, overlays and seccomp; a container often forbids them",
+        cause="it needs Linux 5.12 or newer with user namespaces, overlays and seccomp; a container often forbids them",
         next_command="reenact doctor",
         missing=("isolation",),
     )

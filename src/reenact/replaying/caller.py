@@ -192,7 +192,7 @@ def _first_turn(session: ReplaySession, function: Callable[..., Any], turns: lis
 def _wants_more(session: ReplaySession, function: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"{function} does not take what the user said as its only argument",
-        cause="that is all the trace tells of the agent's input: a function with one parameter, or none, may call it",
+        cause="the trace has nothing else of the agent's input: a function with one parameter, or none, may call it",
         next_command=f"reenact replay {tail(session.run.id)} --cmd 'python agent.py {HERE}'",
         missing=("arguments",),
     )

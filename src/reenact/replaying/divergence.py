@@ -19,7 +19,7 @@ from reenact.seams.nodes import node_now
 
 _SHOWN = 300
 _COMPUTES = "the agent's own code computes something else from the same answers"
-_GAVE = "the code of {} gives another result than it did then, as a mended one should"
+_GAVE = "the code of {} now gives another result, as expected after a fix"
 _LEAD = 60
 """The number of characters shown before the place where two long texts begin to differ."""
 
@@ -117,7 +117,7 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
     now = _in_short(call.head, call.body, call.kind)
     cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
     if imported and call.kind is Kind.HTTP:
-        cause = "the imported file holds no such exchange, or fewer of them than are asked for"
+        cause = "the imported file holds no such exchange, or fewer of them than the code requests"
     elif imported:
         cause = f"an imported file holds HTTP exchanges only, and nothing that answers a {call.kind.value}"
     return Divergence(
@@ -155,8 +155,8 @@ def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, 
         source=call.source,
         now=asked(call.head, call.body, call.kind),
         reason="renamed",
-        cause=f"{now.partition('#')[0]} may be what was {' or '.join(names)}: these asked the same then and were told"
-        " different things, so which of them was renamed to it cannot be known",
+        cause=f"{now.partition('#')[0]} may be what was {' or '.join(names)}: in the recording these made the same"
+        " request and got different answers, so it is not known which of them was renamed",
         next_command=next_command,
     )
 

@@ -74,16 +74,16 @@ class FilesBefore:
     def content(self, before: Before) -> tuple[bytes | None, str]:
         """The content of a file; or why the content was not kept, or not kept whole."""
         if before.content is None:
-            return None, before.why or "what it held was not kept"
+            return None, before.why or "its content was not kept"
         try:
             slots = self._recording.checkpoint_slots(place_of_content(before.content), PHASE) or {}
         except StoreError:
             slots = {}
         if "" not in slots:
-            return None, "what it held was not kept"
+            return None, "its content was not kept"
         content = slots[""]
         if _digest(content) != before.digest:
-            return None, "it held a credential, and those are not kept"
+            return None, "it held a credential, and credentials are not kept"
         return content, ""
 
     def refused(self, before: Before, path: str) -> str:
@@ -114,7 +114,7 @@ class FilesBefore:
             if hides(place):
                 paths.append((place, before))
             elif not _is_as_then(place, before) and not _holds_the_same(place, before):
-                self._say(before, "it lies where nothing is laid back")
+                self._say(before, "nothing can be restored at its place")
         return self._laid(paths)
 
     def name(self, why: str) -> None:

@@ -88,7 +88,7 @@ class KeyedMatcher:
         if not self._loosely:
             return ()
         names = ", ".join(sorted(set(self._loosely) - {""}))
-        return (f"answers given in the order of the file, that are alike but for {names} ({self._loosely['']})",)
+        return (f"answers given in the order of the file, which differ only in {names} ({self._loosely['']})",)
 
     def has_given(self, number: int) -> bool:
         """Whether an exchange has been an answer in this replay."""

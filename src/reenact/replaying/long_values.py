@@ -37,7 +37,7 @@ def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
     ref = tail(event.run)
     runs_again = event.call.effect is Effect.READ and "tool" in event.call.head
     return UnreplayableRun(
-        f"what {event.name} gave at event {event.number} is withheld: of its {size:,} bytes the digest is kept",
+        f"what {event.name} gave at event {event.number} is withheld: of its {size:,} bytes only the digest is kept",
         cause=event.fidelity_note or error.cause,
         next_command=f"reenact replay {ref} --through {shlex.quote(event.name)}"
         if runs_again
@@ -54,7 +54,7 @@ def differs(event: Event, now: Value | Failure, next_command: str) -> Divergence
     was = {"bytes": event.answer.size if event.answer is not None else 0, "digest": digest}
     return Divergence(
         f"diverged at event {event.number}: {event.kind} {event.name} ended differently: "
-        f"its value is not the recorded one, of which size and digest are kept",
+        f"its value is not the recorded one, of which only size and digest are kept",
         event=event.number,
         source=event.call.source,
         recorded=was,

@@ -94,14 +94,14 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
     if is_imported(run):
         raise UnreplayableRun(
             f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
-            cause="name what is replayed against it: --cmd takes a command line, --entry a function (module:function)",
+            cause="name the program that it answers: --cmd takes a command line, --entry a function (module:function)",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
             missing=("entry",),
         )
     if run.relation == RESEND:
         raise UnreplayableRun(
             f"run {tail(run.id)} is one model call that was sent again: no program made it",
-            cause="it is compared with the call that it is of, and can be sent once more",
+            cause="it is compared with its original call, and can be sent once more",
             next_command=f"reenact resend {entry.target}",
             missing=("entry",),
         )

@@ -126,7 +126,7 @@ def _require_frozen(run: Run, options: Options) -> None:
         f"of an imported run only models go live, and not {', '.join(options.live)}"
         if is_imported(run)
         else "a replay answers everything from the recording",
-        cause="what its tools gave is told by the import" if is_imported(run) else "with something live it is a fork",
+        cause="the import has the results of its tools" if is_imported(run) else "with something live it is a fork",
         next_command=f"reenact replay {tail(run.id)} --live {kind}",
     )
 

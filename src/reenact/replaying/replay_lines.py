@@ -26,7 +26,7 @@ def first_line(run: str, options: Options) -> str:
     frozen = "everything recorded" if options.mode == "events" else FROZEN
     allowed = "0"
     if options.live:
-        frozen, allowed = "what the import tells, and all else that is no model", ", ".join(options.live)
+        frozen, allowed = "the answers of the import, and everything that is not a model", ", ".join(options.live)
     line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: {allowed}"
     if options.rev:
         line += f"  code: {options.rev}"
@@ -50,7 +50,7 @@ def last_line(report: Report) -> str:
     if report.verdict == "exact":
         word = "same (exact)"
     elif report.verdict == "live":
-        word = "live, where the import tells nothing"
+        word = "live, where the import has no answer"
     elif report.verdict == "same" and report.fidelity == Grade.SEMANTIC:
         word = "same (semantic)"
     elif any(difference.what == "unreplayable" for difference in report.differences):

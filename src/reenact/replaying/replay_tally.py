@@ -80,7 +80,7 @@ class Tally:
         """The first tool that may have changed an argument in a way that the replay did not repeat."""
         return [
             f"{tool} may have changed {what}: it is too large to be looked into, so a replay does not change it"
-            f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"
+            f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of the request)"
             for tool, what in list(self.unchecked.items())[:1]
         ]
 

@@ -116,7 +116,7 @@ def conclude(
 
 def _handled_within(number: int) -> str:
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    return f"{name} came while a call was at work that is answered as a whole: its handler did not run again"
+    return f"{name} came during a call that is answered as a whole: its handler did not run again"
 
 
 def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int:

@@ -217,7 +217,7 @@ class RequestPlayer(Stage):
         before = int(self._session.run.capture["preamble"].get("served") or 1) - 1
         if before:
             word = "request" if before == 1 else "requests"
-            found.append(f"{before} {word} came before it in its process: what was left in memory is not there")
+            found.append(f"{before} {word} came before it in its process: data that was left in memory is missing")
         if self._removed:
             found.append("credentials of the request were removed when it was recorded: a check of them fails")
         return found
@@ -289,7 +289,7 @@ class RequestPlayer(Stage):
 
     def _unready(self) -> None:
         if not self._before.warm:
-            self._session.tally.remarks["preamble"] = "the server did not come to where it was when the request came"
+            self._session.tally.remarks["preamble"] = "the server did not reach the state in which the request came"
 
     async def _exchange(self, application: Application, state: MutableMapping[str, Any]) -> None:
         event, scope, pieces = self._request(state)

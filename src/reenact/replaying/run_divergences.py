@@ -103,7 +103,7 @@ def no_caller_comes(run: Run, place: str) -> UnreplayableRun:
         place: The place where the program accepts connections, or waits.
     """
     return UnreplayableRun(
-        f"the program waits at {place} for a connection, and what comes over those that it accepts was not recorded",
+        f"the program waits at {place} for a connection, and the data of accepted connections was not recorded",
         cause="requests are recorded below a server that is known (uvicorn, wsgiref, werkzeug), not at a plain socket",
         next_command=f"reenact show {tail(run.id)}",
         missing=("connections accepted",),

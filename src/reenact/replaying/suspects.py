@@ -61,7 +61,7 @@ class Suspects:
         """Name the likely causes in a divergence, without credentials. ``place``: where the program waits for
         unrecorded input."""
         text, unproven = self._text, self.unproven_order()
-        unseen = [f"the program waits at {place} for what no seam records"] if place else []
+        unseen = [f"the program waits at {place} for something that no seam records"] if place else []
         others = [*self.changed_inputs(), *unseen, *self._tally.suspects()]
         divergence.by_code = "; ".join([*others, divergence.cause])
         divergence.by_order = "".join(unproven)

@@ -344,7 +344,7 @@ def _reply(event: Event, reading: Reading, call: Call) -> WireAnswer:
 def _failed(event: Event, error: ErrorFact) -> UnreplayableRun:
     return UnreplayableRun(
         f"the trace tells that {event.name} failed at event {event.number} ({error.type}: {error.text})",
-        cause="it tells neither status nor body of the response, of which the agent's SDK would make its error",
+        cause="it has neither status nor body of the response, from which the agent's SDK would make its error",
         next_command=f"reenact show {tail(event.run)}:{event.number}",
         missing=(f"answer of event {event.number}",),
     )

@@ -78,7 +78,7 @@ class TracedSession(ReplaySession):
         if self._told.streams:
             made = counted(len(self._told.streams), "model answer")
             found.append(
-                f"{made} made of what the trace tells, in the agent's protocol: found by model and messages; parameters"
+                f"{made} made from the trace, in the agent's protocol: found by model and messages; parameters"
                 " and tools offered were not compared, counts of tokens are estimates"
             )
         if self._told.left_out:
@@ -122,8 +122,8 @@ def _shown(reading: Reading) -> bytes:
 def _lacks(call: Call) -> str:
     """Why a trace has nothing for a call."""
     if call.kind is Kind.MODEL:
-        return "the trace tells no further model call"
+        return "the trace has no further model call"
     if call.kind is Kind.TOOL:
-        return f"the trace tells no further call of a tool {call.name}"
+        return f"the trace has no further call of a tool {call.name}"
     hint = "; mark the function that makes it with @reenact.tool" if call.kind is Kind.HTTP else ""
-    return f"a trace tells of models and tools, and nothing that answers a {call.kind.value}{hint}"
+    return f"a trace has models and tools, and no answer for a {call.kind.value}{hint}"

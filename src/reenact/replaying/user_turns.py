@@ -60,8 +60,8 @@ def driven(options: Options, run: Run, turns: list[str]) -> Options:
 def untold(run: Run, asks: str = "the command") -> UnreplayableRun:
     """Why an agent is not given its input."""
     return UnreplayableRun(
-        f"{asks} is to be given what the user said, and the import of run {tail(run.id)} does not tell that",
-        cause="the content of its messages was not captured, or its first model call has none of a user at its end",
+        f"{asks} needs the user's message, and the import of run {tail(run.id)} does not have it",
+        cause="the content of its messages was not captured, or its first model call ends with no user's message",
         next_command=f"reenact kit {tail(run.id)}",
         missing=("input",),
     )

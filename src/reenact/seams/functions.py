@@ -105,7 +105,7 @@ class Seam:
         if key is not None and (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             raise UsageError(
                 f"{self.name} has a key and gives its results one by one",
-                cause="a second call with the same key returns the first result, and that of a generator is none",
+                cause="a second call with the same key returns the first result, and a generator has no single result",
                 next_command="python -m pydoc reenact.tool",
             )
 

@@ -46,7 +46,7 @@ def reapply(body: bytes, look: Sight, hints: Mapping[str, Any], assign: Callable
             now=found,
             path=roots[0],
             reason="changed",
-            cause="the agent's own state took another way before this call",
+            cause="the agent's own state was different before this call",
             next_command=f"reenact replay @ --through {name}",
         )
     order = order_of(look, roots)

@@ -156,7 +156,7 @@ class Passage:
         """The code of the step runs now. ``heeds``: whether the code uses the state that the step gives it."""
         if not heeds and self._lane is not None:
             raise self._lane.session.cannot_go_on(
-                f"the state of step {self._name} is immutable, and the step does not take the one it is given",
+                f"the state of step {self._name} is immutable, and the step does not use the new one",
                 cause="another state can only be handed over: with step(name, state) as state",
                 next_command="python -m pydoc reenact.step",
             )

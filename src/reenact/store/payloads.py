@@ -210,7 +210,7 @@ def taken_out(digest: str, run: str = "", event: int | None = None) -> BlobMissi
     """The error for bytes that were removed from the store, or never stored, so that only their size and digest are
     known."""
     return BlobMissing(
-        f"payload {digest[:12]}{place(run, event)} was taken out: its size and digest are left",
+        f"payload {digest[:12]}{place(run, event)} was removed: only its size and digest are left",
         cause="its run was thinned, or it was larger than largest_value_mb or largest_run_mb permits",
         next_command=f"reenact kit {tail(run)}" if run else "reenact ls",
         digest=digest,

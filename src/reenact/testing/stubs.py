@@ -259,7 +259,7 @@ class _Ledger:
             error = words.added(call, "of the test", self._next)
             times = sum(1 for each in self._all if self._same(each, call))
             if times:
-                error.cause = f"it was recorded {times} times with these arguments, and each of these has answered"
+                error.cause = f"it was recorded {times} times with these arguments, and each answer was given"
             return error
         nearest = (
             self.left[0] if self._in_order else min(self.left, key=lambda each: len(between(each.body, call.body)))
@@ -385,7 +385,7 @@ def _answerable(fixtures: Sequence[_Fixture], function: Callable[..., Any] | Non
             )
         if function is None and isinstance(event.outcome, Stream) and event.outcome.head:
             raise UsageError(
-                f"{event.name} gave its results one by one, and without the real function nothing tells how it is read",
+                f"{event.name} gave its results one by one, and only the real function shows how to read them",
                 cause=f"name the function: recorded_tool(…, {event.name!r}, module.{event.name})",
                 next_command=f"reenact show {tail(event.run)}:{event.number}",
             )
@@ -399,7 +399,7 @@ def _fixture(recording: Recording, event: Event) -> _Fixture:
 
 def _unanswered(event: Event) -> Divergence:
     return Divergence(
-        f"the recorded call #{event.number} of {event.name} has no more to give",
+        f"the recorded call #{event.number} of {event.name} has no further items",
         event=event.number,
         reason="end",
         cause="it was cancelled, left early by its reader, or cut off, when it was recorded",

@@ -53,7 +53,7 @@ def _input(scene: Scene) -> Item:
     if noted:
         about = f"{where}; the block itself cannot be called again"
     else:
-        about = "a block of code: what flowed into it is in no event, and nothing can call it again by itself"
+        about = "a block of code: its inputs are in no event, and it cannot be called again alone"
     return Item(
         Bucket.INPUT,
         "input",

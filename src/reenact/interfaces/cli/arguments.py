@@ -117,7 +117,7 @@ def _sources_refused(ctx: click.Context, _: click.Parameter, asked: bool) -> Non
     """Refuse ``--sources`` in a command that makes live calls, because the code of a bundle only runs frozen."""
     if asked:
         raise UsageError(
-            f"--sources is for replay alone, and `{ctx.info_name}` goes on in the world",
+            f"--sources is only for replay, and `{ctx.info_name}` makes live calls",
             cause="the code that a bundle carries runs frozen and cut off from everything, or not at all",
             next_command="reenact replay FILE.reenact --sources",
         )

@@ -104,7 +104,7 @@ def try_group(
     if judged_by_person(group, expectations):
         raise UsageError(
             f"group {name} was flagged by a person, and nothing in its runs shows what is wrong",
-            cause="--expect EXPR says what holds of a run that is mended",
+            cause="--expect EXPR says what must hold once the run is fixed",
             next_command=f"reenact triage --group {name} --help",
         )
     project = project_of()
@@ -236,10 +236,10 @@ def _live(cost: Estimate, to_do: int) -> str:
     if not to_do:
         return "nothing to ask"
     if not cost.calls:
-        return "models are asked what has no recorded answer" if cost.open else "no model is asked"
+        return "models are asked where no answer is recorded" if cost.open else "no model is asked"
     about = f"about {counted(cost.calls, 'model call')} live"
     if cost.only_missing:
-        about = f"models are asked only what has no recorded answer; if that is every call, {about}"
+        about = f"models are asked only where no answer is recorded; if that is every call, {about}"
     if cost.cost is not None:
         return f"{about}, about ${amount(cost.cost)}"
     why = 'no price list is installed (pip install "reenact[cost]")' if prices() is None else "no price, or no tokens"
@@ -329,7 +329,7 @@ def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
     yield from _passed_points(chosen)
     some = [each for each in (*found.members, *found.healthy) if each.fate is not Fate.UNBROKEN]
     yield ""
-    yield "| run | what came of it | why |"
+    yield "| run | result | why |"
     yield "|---|---|---|"
     for each in some[:_SHOWN]:
         yield f"| `{tail(each.run)}` | {each.fate.value} | {cell(each.why)} |"

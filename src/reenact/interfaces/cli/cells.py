@@ -79,7 +79,7 @@ def run_cells(shell: Shell, experiment: Experiment, run: Runner) -> list[CellRes
             )
     except KeyboardInterrupt:
         progress.end()
-        shell.talk("reenact: broken off; what is done is kept: the same command goes on")
+        shell.talk("reenact: interrupted; what is done is kept, and the same command continues")
         raise
     finally:
         progress.end()

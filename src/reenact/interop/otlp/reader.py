@@ -29,7 +29,7 @@ from reenact.interop.otlp.trace_columns import Columns, Order, TraceColumns, doc
 from reenact.interop.trace_values import opened
 from reenact.interop.traces import NO_FACTS, Facts, SpanSort, Trace, TraceItem, Wrong
 
-RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
+RECOVERED: Final = "calls of tools without a span, known from the model calls around them"
 LOGS_LEFT: Final = "records of logs on spans that are not in the file"
 
 _MOST_LEFT: Final = 50

@@ -128,7 +128,7 @@ CLOCKS = "spans that begin before the span they are in: clocks disagree"
 BACKWARDS = "spans that end before they begin"
 UNTIMED = "spans without a time"
 ROOTS = "spans without a parent beside the first: perhaps two traces with one id"
-MERGED = "spans that tell of a call again, merged into one"
+MERGED = "spans that describe a call again, merged into one"
 
 
 @dataclass(slots=True)

@@ -145,7 +145,7 @@ def _feed(method: int) -> Callable[[bytes], bytes]:
     except ImportError:
         raise refused(
             "the archive is packed with zstandard, which is not installed",
-            "newer versions of Inspect pack so, and reenact itself does not need it",
+            "newer versions of Inspect use it, and reenact itself does not need it",
             next_command="pip install zstandard",
         ) from None
     feed: Callable[[bytes], bytes] = made

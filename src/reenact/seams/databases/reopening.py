@@ -184,5 +184,5 @@ def cannot_go_on(lane: Lane, name: str, why: str) -> Exception:
     """The error for a recorded connection to ``name`` that cannot be used now."""
     return lane.session.cannot_go_on(
         f"the run cannot go on asking {name}: {why}",
-        cause="the connection was answered from the recording, and what was done through it is not there",
+        cause="the connection was answered from the recording, and its changes are not in the database",
     )

@@ -174,7 +174,7 @@ class Body:
             raise
         if self._over:
             if data:
-                self._lane.session.gap("bytes of a request that were read behind its end", "wsgi.input")
+                self._lane.session.gap("bytes of a request that were read past its end", "wsgi.input")
             return data
         if data:
             crossing.segment(data).wait()

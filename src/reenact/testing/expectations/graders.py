@@ -1,7 +1,7 @@
 """Graders: functions of this project that judge a run, found by the name that an expectation bears.
 
 An expectation travels in a file, so its name of a function is data, and data never becomes code: only a function that a
-file *of this project* defines is called. Which file that is is decided before anything is imported.
+file *of this project* defines is called. That file is chosen before anything is imported.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class CellMisses(ForkMisses):
         """Stop: this request has no place for the candidate's change."""
         self._row.stale_at = call.name
         error = UnreplayableRun(
-            f"row {self._row.named.name} cannot be had on this candidate: {why}",
+            f"row {self._row.named.name} cannot be run on this candidate: {why}",
             cause="the request is bound to the body it has, or speaks another protocol",
             next_command="reenact fork --help",
             missing=(call.name,),

@@ -80,7 +80,7 @@ def _ray() -> Any:
     except ImportError:
         raise UsageError(
             "--on ray://… needs Ray, which is not installed here",
-            cause="it is an extra of its own, for it is large",
+            cause="Ray is a separate extra, because it is large",
             next_command="pip install 'reenact[ray]'",
         ) from None
 

@@ -14,7 +14,7 @@ from reenact.testing.experiments.cell_tally import CellTally
 THRESHOLD_WORDS: Final = (
     Word("cost", WordForm.CALL, "cost(NAME): US dollars of all its cells; unknown where one is"),
     Word("duration", WordForm.CALL, "duration(NAME): seconds that the agent took, on average"),
-    Word("flaky", WordForm.CALL, "flaky(NAME): share of rows whose repeats do not all come to the same"),
+    Word("flaky", WordForm.CALL, "flaky(NAME): share of rows whose repeats do not all have the same result"),
     Word("passed", WordForm.CALL, "passed(NAME): share of its cells that passed, from 0 to 1"),
     Word("stale", WordForm.CALL, "stale(NAME): share of its cells that could not be run"),
     Word("surely", WordForm.CALL, "surely(NAME): lower end of the 95 % interval of passed(NAME)"),

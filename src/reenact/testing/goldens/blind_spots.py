@@ -69,8 +69,8 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
     gave = {(event.name, event.call.body) for event in fork.events() if isinstance(event.outcome, Value)}
     tool = next((event.name for event, _ in _raised(run) if (event.name, event.call.body) in gave), "")
     said = (
-        f"{tool} raised in run {tail(run.run.id)} and not in fork {tail(fork.run.id)}: served instead of its body, that"
-        " answer mends any code. Without --fixed the golden tests the code around it"
+        f"{tool} raised in run {tail(run.run.id)} and not in fork {tail(fork.run.id)}: with that answer in place of its"
+        " body, any code passes. Without --fixed the golden tests the code around it"
     )
     return tool, said * bool(tool)
 

@@ -211,7 +211,7 @@ def _compared(opened: OpenGolden, there: Recording) -> str:
     calls = f"what it asks with {counted(there.count(), 'recorded event')}"
     if not opened.golden.judged:
         return f"{calls}, what it prints, and how it ends"
-    return f"{calls}, and what came of it with {counted(len(opened.expectations), 'expectation')}"
+    return f"{calls}, and the result with {counted(len(opened.expectations), 'expectation')}"
 
 
 def _standing(status: str) -> Standing:

@@ -243,7 +243,7 @@ def _require_strength(drafted: OpenGolden) -> None:
 def _refused(name: str, why: str) -> GoldenMismatch:
     return GoldenMismatch(
         f"today's run is not accepted for golden {name}: {why}",
-        cause="what is expected must fail on the incident, and what holds hold on it; both hold on the accepted run",
+        cause="on the incident --expect must fail and --holds must hold; on the accepted run both must hold",
         next_command=f"reenact golden run {name}",
     )
 

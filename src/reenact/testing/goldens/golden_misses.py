@@ -168,7 +168,7 @@ class GoldenMisses(ForkMisses):
             next_command = f"reenact golden run {self.named.name} --mode missing"
             return "", next_command
         kept = (
-            "what may change the world is not made again, unless by a fork with --allow-write"
+            "a call that may change the world is made again only by a fork with --allow-write"
             if call.effect is Effect.WRITE
             else "only models are asked"
         )
@@ -178,7 +178,7 @@ class GoldenMisses(ForkMisses):
             kept += f"; `{shown}` prints an answer of the form that yours needs"
         new = (call.name,) if call.effect is Effect.WRITE else ()
         kept += f"; {all_recorded(self.named.name, again, recording, *new)} records all answers at once"
-        kept += "; JSON in the next command is the answer, for you to write"
+        kept += "; replace JSON in the next command by the answer"
         next_command = f"{again} --answer {shlex.quote(call.name)}=JSON"
         return f", and {kept}", next_command
 

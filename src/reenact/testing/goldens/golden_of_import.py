@@ -41,7 +41,7 @@ _MODULE: Final = lazy_regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 _OF_THE_ANSWER: Final = frozenset(("answer", "judge"))
 """Words of an expression that need an answer."""
-_UNTESTED: Final = "the agent has asked nothing that the import tells: nothing of it was tested"
+_UNTESTED: Final = "the agent made no call that the import answers: nothing of it was tested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def require_answer(recording: Recording, expectations: Iterable[Expectation]) ->
     raise UsageError(
         f"run {tail(run.id)} was imported ({run.entry.target}) and has no answer to judge: {'; '.join(asking)}",
         cause="its file holds no words of a model and no output. Replay today's code against it; a golden without"
-        " --expect and --holds keeps what that code asks",
+        " --expect and --holds keeps the calls of that code",
         next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
     )
 
@@ -172,7 +172,7 @@ def require_recorded(golden: Golden, doing: str) -> None:
     if golden.starts:
         raise UsageError(
             f"golden {golden.name} is {JUDGED}: {doing} has nothing to go on from",
-            cause="an import answers what it tells, and nothing of it goes live or is recorded again",
+            cause="an import only gives its own answers, and nothing goes live or is recorded again",
             next_command=f"reenact golden run {golden.name}",
         )
 

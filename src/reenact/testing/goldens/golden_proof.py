@@ -83,7 +83,7 @@ class _Tries:
         self._court = court
         self._say = say
         self._left = MOST
-        # Two threads would ask a model that judges the same question twice.
+        # In two threads, a judging model would be asked the same question twice.
         self._workers = 1 if any(asks_a_judge(each.compiled()) for each in opened.expectations) else 2
         self._under: _ProofTry | None = None
 
@@ -212,7 +212,7 @@ def _of_import(
     if outcome.status not in ("passed", "failed"):
         raise UnreplayableRun(
             f"the import does not answer today's code: {(outcome.message or outcome.status).splitlines()[0]}",
-            cause="it asks a model or a tool what the import does not tell",
+            cause="it makes a call to a model or a tool that the import does not answer",
             next_command=_replaying(golden, opened),
         )
     return Proof(golden, outcome)

@@ -74,7 +74,7 @@ def not_held(golden: Golden, run: Run, lost: Sequence[JudgedExpectation]) -> Usa
     """The error for an expectation that holds on the recorded run but not on its replay: no code can keep it true."""
     return UsageError(
         f"golden {golden.name} is not added: --holds is true of the recorded run, not of its replay: {lost[0].seen}",
-        cause="it depends on what no replay gives again, such as how long the run took",
+        cause="it depends on something that no replay repeats, such as how long the run took",
         next_command=f"reenact show {tail(run.id)}",
     )
 
@@ -82,7 +82,10 @@ def not_held(golden: Golden, run: Run, lost: Sequence[JudgedExpectation]) -> Usa
 def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     """The error for a golden that today's code does not re-enact: no code has tried the golden."""
     told = now.message.replace(f"@golden/{golden.name} ", f"{tail(run.id)} ")  # the golden does not exist yet
-    cause, again = "the code, or what it asks, has changed since the run was recorded", f"reenact replay {tail(run.id)}"
+    cause, again = (
+        "the code, or its requests, have changed since the run was recorded",
+        f"reenact replay {tail(run.id)}",
+    )
     if now.status == "stale" and not now.stale_at:  # no call lacks an answer, but an answer cannot be given again
         given = [line.removeprefix(_ADVICE[0]) for line in told.splitlines() if line.startswith(_ADVICE[0])]
         cause, again = given[-1] if given else "the run lacks what a replay needs", f"reenact kit {tail(run.id)}"
@@ -97,9 +100,9 @@ def not_the_same(golden: Golden, run: Recording, now: Outcome, adding: Adding) -
     """The error for a golden that must stay the same and does not today: it could pass only by chance."""
     again = f"reenact replay {tail(run.run.id)}"
     shown = _without_advice((now.differences or (now.message,))[0])
-    cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
+    cause = "the code has changed since the run was recorded, or depends on something that no replay repeats"
     if run.run.interrupted_at is not None:
-        cause = "its process was ended from outside: it has no end to come to, and is judged by what is expected of it"
+        cause = "its process was ended from outside: it has no recorded end, so it can only be judged by expectations"
         again = adding(*expecting(run))
     return UnreplayableRun(
         f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",

@@ -24,8 +24,8 @@ _UNSTARTED: Final = 3
 """The version of a golden that names no program."""
 
 ONLY_CUT: Final = (
-    "it fails there because the recorded run was cut off, and any code that goes on passes; expect something of what it"
-    " did before that"
+    "it fails there because the recorded run was cut off, and any code that goes on passes; expect something"
+    " that happens before that"
 )
 """Why a golden of a run that was ended from outside proves nothing of its code, as ``unproven``."""
 
@@ -99,7 +99,7 @@ class Golden:
         check_name(self.name)
         if self.on_miss not in ON_MISS:
             raise UsageError(
-                f"a golden does not know what to do on a miss: {self.on_miss!r}",
+                f"a golden has an unknown rule for a miss: {self.on_miss!r}",
                 cause=f"it is one of {', '.join(ON_MISS)}",
                 next_command="reenact golden add --help",
             )

@@ -69,7 +69,7 @@ def incident_code(recording: Recording, project: str) -> IncidentCode:
     root = str(revision.get("root") or recording.run.entry.cwd or project)
     files = _files(recording, root)
     if not any(path.endswith(_CODE) for path in files):
-        return IncidentCode(missing="what code it ran is not known")
+        return IncidentCode(missing="the code that it ran is not known")
     differs = [path for path in files if _digest_of(path if moved is None else moved.moved(path)) not in files[path]]
     repository = _repository(commit, run.entry.cwd or project, run) if differs else ""
     then = {path: file_at(repository, commit, os.path.relpath(path, root)) if repository else None for path in files}

@@ -170,7 +170,7 @@ def _not_kept(name: str, what: str) -> str:
 def _nothing_missing(name: str) -> UsageError:
     return UsageError(
         f"golden {name} must stay the same: nothing is missing in it",
-        cause="today's code asks nothing that was not asked then; what else it does differently is for a review",
+        cause="today's code makes no new call; a review shows its other differences",
         next_command=f"reenact golden run {name} --mode review",
     )
 

@@ -159,7 +159,7 @@ class Visit:
         path: Without the query.
         query: The query's parameters; the last value of a name counts.
         body: The decoded JSON body, None without one.
-        call: The how-manieth request to this path it is, from 1.
+        call: The number of the request among those to this path, from 1.
         day: The world's day.
     """
 

@@ -27,10 +27,10 @@ from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan, refusal
 
 _WHY: Final = {
-    "changed": "the import tells no such conversation",
-    "added": "the import tells no further model call",
-    "ambiguous": "the import tells several answers",
-    "untold": "the import does not tell what the answer was",
+    "changed": "the import has no such conversation",
+    "added": "the import has no further model call",
+    "ambiguous": "the import has several answers",
+    "untold": "the import does not have the answer",
 }
 _TOKENS: Final = (("tokens_in", "in"), ("tokens_out", "out"))
 

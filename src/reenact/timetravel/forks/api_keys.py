@@ -113,7 +113,7 @@ class Keys:
         if missing:
             return UnreplayableRun(
                 f"{missing} is not set, and {goes}: {call.name} would be sent with a placeholder",
-                cause="a recording holds no key: what goes live needs that of today's environment"
+                cause="a recording holds no key: live calls need the one in today's environment"
                 + self._others(missing),
                 next_command=f"export {missing}=…",
                 missing=(missing,),

@@ -78,14 +78,14 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
         if is_plumbing(event.call):
             rule = event.call.head[PLUMBING]
             raise ForkError(
-                f"event {number} ({event.name}) hands telemetry over ({rule}): no fork changes what that is answered",
+                f"event {number} ({event.name}) hands telemetry over ({rule}): no fork changes its answer",
                 cause=f'nothing depends on it; where the code does, record again with [plumbing] {rule} = "off"',
                 next_command=f"reenact show {tail(recording.run.id)}",
             )
         if arrives(event.call) and number in plan.errors:
             raise ForkError(
-                f"event {number} is what a client asked of the server: no error can stand in its place",
-                cause="its body can be another one",
+                f"event {number} is a client's request to the server: no error can replace it",
+                cause="its body can be changed",
                 next_command=f"reenact fork {tail(recording.run.id)}:{number} --input '{{}}'",
             )
         _check_reached(recording, event, plan)

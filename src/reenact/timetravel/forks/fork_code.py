@@ -72,7 +72,7 @@ def require_code_here(run: Run, plan: Plan) -> None:
     if preamble_of(run):
         raise ForkError(
             f"run {tail(run.id)} is a request of a server: a function cannot stand in for it",
-            cause="it is asked again of the server's own program, which is started for it",
+            cause="it goes to the server's own program, which is started for it",
             next_command=f"reenact fork {tail(run.id)}:{plan.at}",
         )
     rev = plan.rev or kept_revision(run)

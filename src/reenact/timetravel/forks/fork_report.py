@@ -124,7 +124,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         code, message = 1, f"flag {left} was not evaluated from event {plan.at} on: setting it has changed nothing"
     elif unasked := [] if plan.resume else sorted(plan.answered - session.changed.keys()):
         name = session.recording.event(unasked[0]).call.name
-        code, message = 1, f"event {unasked[0]} ({name}) was not asked again as it was: its change has changed nothing"
+        code, message = 1, f"event {unasked[0]} ({name}) was not requested again as recorded: its change had no effect"
     amiss = session.suspects.changed_inputs() if code == 1 and diverged is None else ()  # a divergence names them
     report = ForkReport(
         run=run.id,

@@ -75,9 +75,8 @@ def redirects(call: Call) -> bool:
 
 def unmoved(call: Call, there: str) -> str:
     """The remark on a call that goes to its recorded address although today's address differs."""
-    return (
-        f"{call.name} goes where it went then, not to {urlsplit(there).netloc}: {call.head.get('transport')} sends it"
-    )
+    sender = call.head.get("transport")
+    return f"{call.name} goes to its recorded address, not to {urlsplit(there).netloc}, because {sender} sends it"
 
 
 def said(plan: Plan) -> dict[str, Json]:

@@ -389,7 +389,7 @@ class ForkSchedule(RecordedSchedule):
             return self.alarms.come_later(number) if self.cut else super().signals_later(number)
 
     def meets(self, lane: Lane) -> None:
-        """Have a signal come that is recorded at the lane's place. After the cut signals come by their own time."""
+        """Send the signal that is recorded at the lane's place. After the cut signals come by their own time."""
         if not self.cut:
             super().meets(lane)
 

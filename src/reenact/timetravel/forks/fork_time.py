@@ -23,16 +23,16 @@ from reenact.timetravel.forks.waiter_lines import WaiterLines, WaiterTable
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
 UNSURE = (
-    "a timer is so near to a recorded answer, or to another timer, that it is not certain which of them comes first: "
-    "where both have a place in the recorded order, they keep it"
+    "a timer is so near to a recorded answer, or to another timer, that their order is uncertain: they keep the "
+    "recorded order if both have a place in it"
 )
 SHORTER = (
     "a timer waits less than it did when it was recorded: it fires at its own moment, and clocks that only measure "
     "show the fork's time from there on"
 )
 WALL = (
-    "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
-    "code that waits by the wall clock does not follow"
+    "the wall clock (time.time, datetime.now) is as recorded, but a timer or a live call took longer or less: "
+    "code that waits by the wall clock does not notice"
 )
 """The remarks on a fork, each made once."""
 

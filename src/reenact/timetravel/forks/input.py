@@ -54,7 +54,7 @@ def check_input(recording: Recording, plan: Plan, entry: str) -> None:
     if plan.at:
         raise ForkError(
             f"event {plan.at} comes after the input of the run: another input is a fork at event 0",
-            cause="what was done before it was done with the recorded input",
+            cause="the calls before it were made with the recorded input",
             next_command=f"reenact fork {name}:0 --input …",
         )
     if entry or run.entry.kind in ("callable", REQUEST):
@@ -68,7 +68,7 @@ def check_input(recording: Recording, plan: Plan, entry: str) -> None:
     if not isinstance(plan.input, str):
         raise ForkError(
             f"the standard input of a program is text, and {plan.input!r} is none",
-            cause="a JSON text, or anything that is not JSON, is taken as it is; @FILE takes what a file holds",
+            cause="a JSON text, or anything that is not JSON, is taken as it is; @FILE reads it from a file",
             next_command=f"reenact fork {name}:0 --input @FILE",
         )
     if not plan.rev and not any((event.call.kind, event.name) in _READS for event in recording.events()):

@@ -62,9 +62,6 @@ class Doubt:
     next_command: str
 
 
-"""The beginning of the reason why a write is answered by an earlier result, in any run of the lineage."""
-
-
 class Ledger:
     """The writes of the lineage that a fork belongs to.
 
@@ -214,6 +211,6 @@ def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = N
     return EffectInDoubt(
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
         cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
-        "it again" + (f", --settle done --result {write}='{{…}}' takes it as made, with what it gave" if write else ""),
+        "it again" + (f", --settle done --result {write}='{{…}}' takes it as made, with its result" if write else ""),
         next_command=f"reenact resume {name}{done}" if plan.resume else f"{again(run, replace(plan, settle=''))}{done}",
     )

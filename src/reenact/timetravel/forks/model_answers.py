@@ -110,7 +110,7 @@ def _media(text: str) -> str:
 
 def _refused(event: Event, why: str) -> ForkError:
     return ForkError(
-        f"event {event.number} ({event.name}) cannot be answered so: {why}",
+        f"event {event.number} ({event.name}) cannot be answered like this: {why}",
         cause=f"a model says {_SHAPE}; anything else must be a whole response of its protocol",
         next_command=f"reenact show {tail(event.run)}:{event.number}",
     )

@@ -75,8 +75,8 @@ def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
     """The error for a model request that cannot carry the plan's changes."""
     return EffectRefused(
         f"the fork cannot change this request: {why}",
-        cause="a request keeps its protocol, its signature and its shape; what needs another client is changed in the "
-        "code, and the fork runs that revision",
+        cause="a request keeps its protocol, its signature and its shape; for another client, change the code and "
+        "fork with --rev",
         next_command=f"reenact fork {tail(run.id)}:{plan.at} --rev HEAD",
     )
 
@@ -107,9 +107,9 @@ def nothing_comes(left: Event | None, next_command: str) -> Divergence:
     """The error for an agent whose wait nothing can end; ``left`` is the first call not made again."""
     removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
     return Divergence(
-        f"the agent waits for what nothing will bring{removed}",
+        f"the agent waits for something that will never come{removed}",
         event=left.number if left is not None else None,
         reason="end",
-        cause="the change removed what others wait for, for example code that sets an event or fills a queue",
+        cause="the change removed something that others wait for, such as code that sets an event or fills a queue",
         next_command=next_command,
     )

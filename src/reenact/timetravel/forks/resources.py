@@ -166,12 +166,12 @@ def gone(run: Run, plan: Plan, call: Call, began: Event | None, why: str) -> Unr
     where = f"{tail(run.id)}:{began.number if began is not None else 0}"
     if call.kind is Kind.WEBSOCKET:
         cause = (
-            "what had passed through the connection was answered from the recording, and its server knows nothing of "
-            "that; a fork at or before the event that opened it opens it again, with all that is sent allowed by name"
+            "earlier messages of the connection were answered from the recording, so its server does not know "
+            "them; a fork at or before the event that opened it opens it again, with all that is sent allowed by name"
         )
     else:
         cause = (
-            "what it had come to by then cannot be had again, and a start that asks what was recorded never acts "
+            "its state at that time cannot be restored, and a start with the recorded request never acts "
             "again: fork at the event that began it with code that begins it differently, or put @reenact.tool on the "
             "function that talks to it and record again"
         )

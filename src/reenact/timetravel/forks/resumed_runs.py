@@ -149,7 +149,7 @@ def how_left(event: Event) -> tuple[str, str]:
         return f"was answered with status {status}", "the status does not tell whether it had acted before"
     return (
         "was not committed when the run broke off",
-        "its database took back what it wrote there; it may have done more",
+        "its database rolled back what it wrote there; it may have done more",
     )
 
 

@@ -100,9 +100,9 @@ class ForkStops:
         if divergence.reason == "end":
             return
         if self._plan.resume:
-            divergence.cause = f"what is different since event {self._plan.at} reaches this; {divergence.cause}"
+            divergence.cause = f"the change since event {self._plan.at} affects this call; {divergence.cause}"
         else:
-            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+            divergence.cause = f"the change since the branching event affects this call; {divergence.cause}"
             run, live = self._session.run, replace(self._plan, live="all")
             divergence.next_command = again(run, live, *self._looked_at_first())
 

@@ -149,7 +149,7 @@ def destination(request: ModelRequest, known: ProviderSettings, to: str = "", ke
         return ResendTarget(url, why, region=region)
     wanted = key_env or ("" if to else _key(request, who, url, known))
     if wanted and not known.today.get(wanted):
-        raise _unset(wanted, "a recording holds no key: what is sent again needs that of today's environment")
+        raise _unset(wanted, "a recording holds no key: sending again needs the one in today's environment")
     return ResendTarget(url, why, wanted, _header(request, who) if wanted else "")
 
 

@@ -151,8 +151,8 @@ def _dataset(
         return str(golden_dir.root), golden_rows(golden_dir, found, expectations)
     if names:
         raise UsageError(
-            "goldens are named, and stored runs are asked for too",
-            cause="a dataset is the one or the other",
+            "both goldens and stored runs are named",
+            cause="a dataset is either goldens or stored runs",
             next_command="reenact experiment --help",
         )
     with opened(shell) as store:

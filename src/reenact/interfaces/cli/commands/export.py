@@ -225,7 +225,7 @@ def _save(output: Path, written: WrittenRun) -> None:
             if beside.exists() and not beside.read_text(encoding="utf-8", errors="replace").startswith(OURS):
                 raise UsageError(
                     f"{beside} is there already, and is none of ours",
-                    cause="the script that belongs to the export would lie there",
+                    cause="the script of the export would be written there",
                     next_command="reenact export json @ -o run.json",
                 )
             beside.write_text(script(output.name), encoding="utf-8")

@@ -214,7 +214,7 @@ def value(text: str, *, any_text: bool = False) -> Json:
             return text
         raise UsageError(
             f"{preview.brief(text, 60)} is no JSON: {error}",
-            cause='what begins with {, [ or " is read as JSON; a text that begins so is given in quotes: \'"[sic]"\'',
+            cause='what begins with {, [ or " is read as JSON; put a text that begins like this in quotes: \'"[sic]"\'',
             next_command="reenact fork --help",
         ) from None
 

@@ -236,7 +236,7 @@ def _remove(shell: Shell, store: SqliteStore, going: list[ExpiredRun], now_us: i
     _reasons(shell, gone)
     if len(gone) < len(going):
         names = ", ".join(tail(each.run.id) for each in going if each not in gone)
-        shell.talk(f"reenact: left as they are, for something has changed: {names}")
+        shell.talk(f"reenact: left as they are, because something has changed: {names}")
     if left:
         shell.talk("reenact: the rest goes back when nothing is recorded and the file is under 1 GB: reenact gc")
     shell.next("reenact ls")

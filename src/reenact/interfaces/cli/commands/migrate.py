@@ -153,6 +153,6 @@ def _tell(shell: Shell, store: SqliteStore, found: MigrationResult, after: int) 
         shell.data("  the file keeps its size until nothing is recorded: migrate again then")
     if found.backup is not None:
         shell.data(
-            f"  the copy is {safe(found.backup.name)}, with all runs of then: remove it when you need it no more"
+            f"  the copy is {safe(found.backup.name)}, with all runs of then: remove it when it is no longer needed"
         )
     shell.next("reenact fsck")

@@ -50,7 +50,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
     if path.suffix != SUFFIX or path.name == SUFFIX:
         raise UsageError(
             f"{output} is no name of a bundle",
-            cause=f"it must end in {SUFFIX}, so that every command knows it for one",
+            cause=f"it must end in {SUFFIX}, so that every command recognises it",
             next_command=f"reenact pack {shlex.quote(ref)} -o {shlex.quote(path.stem or 'run')}{SUFFIX}",
         )
     with opened(shell, ref) as store:
@@ -59,7 +59,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
             packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
     lasted = run.lasted_us or 0
     if not no_check and lasted >= _LONG_US and not shell.json:
-        shell.talk(f"reenact: replaying it, to see whether it does: that took {duration(lasted)} when it was recorded")
+        shell.talk(f"reenact: replaying it, as a check: the recorded run took {duration(lasted)} when it was recorded")
     checked = None if no_check else check(path, run)
     if shell.json:
         shell.line(_data(packed, checked))

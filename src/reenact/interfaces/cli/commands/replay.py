@@ -147,7 +147,7 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
     if how["live"] and other:
         raise UsageError(
             f"--live and --{other} exclude each other",
-            cause="with something live it is a fork, which is kept, goes on where it differs and has its own order",
+            cause="a replay with live calls is a fork: it is kept, goes on after a difference, and has its own order",
             next_command="reenact replay --help",
         )
     try:

@@ -79,7 +79,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
     if not named.event:
         raise UsageError(
             f"{ref} names a run; resend takes one model call of it",
-            cause="its number or its name stands behind a colon",
+            cause="its number or its name goes after a colon",
             next_command=f"reenact show {shlex.quote(named.run)}",
         )
     ref = ref if dry_run else stored(shell, ref)

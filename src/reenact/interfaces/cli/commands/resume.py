@@ -37,7 +37,7 @@ _WORDS = ("done", "retry")
 )
 @click.argument("ref", default="@")
 @click.option("--settle", type=click.Choice(_WORDS), default=None, help="Count a write in doubt as done, or retry it.")
-@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt gave.")
+@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="The result of a write in doubt.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
 @no_sources
@@ -111,7 +111,7 @@ def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
 
 def _result() -> Json:
     """The result of a write that has happened, as the user types it."""
-    return value(click.prompt("What did it give? (JSON, or null where it gives nothing)", err=True))
+    return value(click.prompt("What was its result? (JSON, or null if it has none)", err=True))
 
 
 def _tell(shell: Shell, report: ForkReport) -> None:

@@ -198,7 +198,7 @@ def _thinned(run: Run) -> Iterator[str]:
     """The line that says why a thinned run has no bodies any more."""
     why = why_thinned(run)
     if why:
-        said = f"  thinned   {preview.safe(why)}: of each body size and digest are kept, so nothing replays"
+        said = f"  thinned   {preview.safe(why)}: of each body only size and digest are kept, so it cannot be replayed"
         yield paint(preview.clip(said, columns()), dim=True)
 
 

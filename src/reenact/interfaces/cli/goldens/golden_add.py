@@ -172,7 +172,7 @@ def _parsed(text: str, option: str) -> Json:
     try:
         found: Json = json.loads(text)
     except ValueError as error:
-        why = "in place of JSON goes what the call answers" if text == "JSON" else f"it is no JSON: {error}"
+        why = "replace JSON by the answer of the call" if text == "JSON" else f"it is no JSON: {error}"
         raise _refused(option, why) from None
     return found
 
@@ -214,7 +214,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: AddedGolden, test: str | N
         more = f"; and {len(added.unnamed) - _FEW} more" if len(added.unnamed) > _FEW else ""
         shell.talk(f"reenact: answers that no --expect and no --holds names: {safe(named + more)}")
     if added.golden.any_seed is False:
-        shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
+        shell.talk("reenact: its outcome depends on the hash seed: it always runs in an interpreter of its own")
     if now.status in ("passed", "failed"):
         name = shlex.quote(added.golden.name)
         shell.next(now.next_command if now.blind_spot and now.next_command else f"reenact golden run {name}")

@@ -136,7 +136,7 @@ def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> No
     if asked and mode != FROZEN:
         raise UsageError(
             f"{asked} does not go with --mode {mode}",
-            cause=f"mode {mode} changes goldens by the code as it is here, one after the other",
+            cause=f"mode {mode} changes goldens by running the code in this folder, one after the other",
             next_command="reenact golden run --help",
         )
 
@@ -171,7 +171,7 @@ def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: 
     if reasons and mode != REVIEW:
         raise UsageError(
             f"nothing is accepted in mode {mode}",
-            cause="--accept and --accept-all say what is accepted of what a review shows",
+            cause="--accept and --accept-all choose among the differences that a review shows",
             next_command="reenact golden run --mode review",
         )
     if reasons.unnamed and len(names) != 1:
