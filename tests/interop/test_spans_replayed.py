@@ -67,5 +67,5 @@ def test_nothing_is_missed_and_nothing_is_left(recorded: Tried, desk: Tried, dia
     replayed = desk.reenact("replay", "@", "--cmd", "python agent.py {input}")
     told = replayed.err.decode()
     assert (replayed.code, replayed.out) == (0, SAID), told
-    assert "1 failed attempt at a model call left out: the trace tells the answer that followed" in told
+    assert "1 failed attempt at a model call left out: the trace has the answer that followed" in told
     assert "verdict: same (semantic)" in told and "live calls made: 0  matched 12 of 12" in told

@@ -15,6 +15,11 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 PHRASES = {
+    "goes on in the world": "makes live calls",
+    "what came of it": "the result",
+    "say nothing to": "have no effect on",
+    "stands twice": "occurs twice",
+    "a mode that is none": "an unknown mode",
     "what was true when": "the state at any event",
     "who made it so": "what changed it",
     "no run answers to": "no run matches",

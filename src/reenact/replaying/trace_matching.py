@@ -334,7 +334,7 @@ def _reply(event: Event, reading: Reading, call: Call) -> WireAnswer:
         return said(call.head, call.body, value, kept, cut=reading.finish in _CUT)
     except NotSaid as error:
         raise UnreplayableRun(
-            f"what the trace tells at event {event.number} cannot be said in the protocol of {call.name}: {error}",
+            f"what the trace has at event {event.number} cannot be said in the protocol of {call.name}: {error}",
             cause="an answer is made for the protocol that the agent speaks, of text and calls of tools",
             next_command=f"reenact show {tail(event.run)}:{event.number}",
             missing=(f"answer of event {event.number}",),

@@ -83,7 +83,7 @@ class TracedSession(ReplaySession):
             )
         if self._told.left_out:
             attempts = counted(self._told.left_out, "failed attempt")
-            found.append(f"{attempts} at a model call left out: the trace tells the answer that followed")
+            found.append(f"{attempts} at a model call left out: the trace has the answer that followed")
         return tuple(found)
 
 

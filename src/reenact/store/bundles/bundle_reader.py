@@ -241,7 +241,7 @@ class _FileReading:
 
 def _once(known: set[int], number: int, parent: int | None = None) -> None:
     if number in known or (parent is not None and parent >= number):
-        raise ValueError(f"number {number} stands twice, or inside a later one")
+        raise ValueError(f"number {number} occurs twice, or its parent comes later")
     known.add(number)
 
 
