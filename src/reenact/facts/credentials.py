@@ -53,8 +53,8 @@ _FRAME = len(MARK) + 2
 
 
 def constant(sort: str, size: int = _FRAME) -> bytes:
-    """The value that replaces every credential of a class when texts are compared, if asked in ``size`` bytes. In under
-    five bytes it is only tildes."""
+    """The value that replaces every credential of a class when texts are compared, if asked in ``size`` bytes. A
+    value of under five bytes is only tildes."""
     return MARK + sort.encode() + b"0" * (size - _FRAME) + b"~" if size >= _FRAME else b"~" * size
 
 

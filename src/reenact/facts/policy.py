@@ -81,7 +81,7 @@ class Policy:
         largest_run_mb: The most data that a run keeps of its calls' answers, values and streams together, in MB. Of
             each further value, only size and digest are kept. 0 sets no limit.
         otel_endpoint: The address to which the run's spans are sent as they happen (``http://localhost:4318``, OTLP
-            over HTTP). A replay sends none.
+            over HTTP). A replay sends no spans.
         otel_provider: With ``program``, spans go to the processors of the ``TracerProvider`` that the program has set
             up, and not to an endpoint.
         otel_content: The form of content in spans: ``reference`` (its place in the store) or ``inline``.

@@ -104,7 +104,7 @@ def note_length(name: str, text: bytes) -> None:
 
 
 def join(texts: Mapping[str, bytes]) -> bytes:
-    """The encoding of a dictionary, from the encodings of its values by name. It is woven where one of them is."""
+    """The encoding of a dictionary, from the encodings of its values by name. It is woven if one of them is woven."""
     leads = {name: _fast(name).encode() + b":" for name in texts}
     if not any(type(text) is Woven for text in texts.values()):
         return b"{%b}" % b",".join([leads[name] + text for name, text in texts.items()])

@@ -186,7 +186,7 @@ class PieceMemory:
         assumed. The number is limited, because another container may get the address of a removed one."""
 
     def holds_unfit(self, address: int) -> bool:
-        """Whether the container at an address was unfit, and is not to be tried again yet."""
+        """Whether the container at an address was unfit, and is still to be skipped."""
         left = self.unfit.get(address, 0)
         if left:
             self.unfit[address] = left - 1

@@ -1,8 +1,8 @@
 """Cassettes of VCR.py, of its older versions, and of their relatives: read as exchanges.
 
-It reads version 1 in YAML and JSON, what older versions wrote (a list; protocol, host, port and path apart), both
-shapes of an httpx answer (``body.string``, and ``content`` beside ``status_code``), bodies that a serializer has parsed
-(``parsed_body``), and the ``http_interactions`` of Ruby's VCR and of Betamax.
+Version 1 is read in YAML and JSON, and the older form: a list whose requests have protocol, host, port and path in
+separate fields. An httpx answer is read in both shapes: ``body.string``, and ``content`` beside ``status_code``. Bodies
+that a serializer has parsed (``parsed_body``), and the ``http_interactions`` of Ruby's VCR and of Betamax are read too.
 """
 
 from __future__ import annotations

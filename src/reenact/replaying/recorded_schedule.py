@@ -395,7 +395,7 @@ class RecordedSchedule:
         return (came.position, came.steps) == (lane.position, steps_of(lane))
 
     def _has_yet_to_come(self, tag: Tag) -> bool:
-        """Whether the lane that a signal interrupted has not reached the signal's recorded place, as far as known."""
+        """Whether the lane that a signal interrupted is still before the signal's recorded place, as far as known."""
         came, lane = interruption(tag), self.gate.lane_at(tag.lane)
         if came is None or lane is None or came.steps < 0:
             return False

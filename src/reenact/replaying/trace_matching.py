@@ -54,7 +54,7 @@ _CUT: Final = frozenset({"length", "max_tokens", "max_output_tokens", "incomplet
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A model call that the trace tells."""
+    """A model call of the trace."""
 
     event: Event
     reading: Reading

@@ -41,7 +41,7 @@ class Alarms(Protocol):
 
         Args:
             which: ``signal.ITIMER_REAL`` or one of the others.
-            seconds: Until it is due; 0: never.
+            seconds: The seconds until the timer is due; 0: never.
             every: The seconds between further signals; 0: only one signal.
 
         Returns:

@@ -41,7 +41,7 @@ def _home() -> str:
     """See ``Path.home``.
 
     Raises:
-        RuntimeError: No variable says where it is.
+        RuntimeError: No variable names the home directory.
     """
     found = os.path.expanduser("~")
     if found == "~":

@@ -219,9 +219,9 @@ class Housekeeping:
         return any(self.own(self._store.run(name), terms).due(now_us) for (name,) in rows)
 
     def turn(self, writing: WriteConnection, now_us: int, every_us: int) -> bool | None:
-        """Whether the caller is to remove expired runs in the background; of all processes, one is to do so once in
-        ``every_us``. None: it is not to do so. True: it is, and this is the first time in this store. False: it is, and
-        it has happened in this store before. The call waits for no other process.
+        """Whether the caller is to remove expired runs in the background. Of all processes, one does so once in
+        ``every_us``. None: the caller is not to do so. True: the caller is to do so, for the first time in this store.
+        False: the caller is to do so, and a process did so before. The call waits for no other process.
 
         Raises:
             StoreBusy: Another process writes.

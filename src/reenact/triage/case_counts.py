@@ -71,7 +71,7 @@ def _key(run: EndedRun) -> Key:
 
 
 def _unnamed(run: EndedRun) -> bool:
-    """Whether the group of a run is not known before its suspicious events have been looked for."""
+    """Whether the group of a run depends on suspicious events that are not searched yet."""
     return run.case is not None and run.features.suspicions is None and names_suspicions(run.case, run.features)
 
 

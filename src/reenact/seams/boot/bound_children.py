@@ -124,8 +124,8 @@ def _release() -> None:
 
 
 def bound_to_parent() -> Callable[[int], None]:
-    """The function that a forked child calls with our process id. After it, the child ends when our thread that forked it
-    ends. The function does nothing where the system has no such call.
+    """The function that a forked child calls with our process id. From then on, the child ends when our thread that
+    forked it ends. The function does nothing where the system has no such call.
     """
     if sys.platform != "linux":
         return lambda ours: None

@@ -202,7 +202,7 @@ class Rpc:
             state.code = self.grpc.grpc.StatusCode[status.code]
 
     def cancel(self) -> bool:
-        """Cancel the RPC, on the agent's side. Returns whether that came before its end."""
+        """Cancel the RPC, on the agent's side. Returns whether the RPC was still open."""
         if self.state.code is not None or not self.ask("cancel", lambda real: real.cancel()):
             return False
         self.state.cancelled = True

@@ -104,7 +104,7 @@ def stored_rows(
         store: The store.
         runs: The runs.
         expectations: The expectations on each.
-        command, entry: The program for imported runs, which know none.
+        command, entry: The program for imported runs, which name no program.
 
     Raises:
         UsageError: A run was imported, and no program is named.

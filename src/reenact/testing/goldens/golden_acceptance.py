@@ -1,8 +1,8 @@
 """Reviewing a golden: its differences are shown and accepted; then the golden answers from today's run, and the
 incident stays beside it.
 
-No difference is accepted if an expectation fails on it, and a run gives answers only after today's code has passed on
-it.
+No difference is accepted if an expectation fails on today's run. The golden answers from that run only after today's
+code has passed on it.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ class ForkAlarms(SignalTurns):
         return self._rang.get(event)
 
     def rings_otherwise(self, event: Event) -> bool:
-        """Whether an alarm of the agent rang in a recorded call, and does not ring when the call is made now.
+        """Whether an alarm of the agent rang in a recorded call, and would not ring in the call if it is made now.
 
         While the fork has its parent's times, an alarm with the same wait rings in the call again, however late the
         recorded one was: the time from its setting to the call is the same."""

@@ -221,7 +221,7 @@ class ForkCalls:
             raise self.session.faults.unreadable(error) from error
 
     def _claimed(self, write: str, number: int, standing: WriteStanding | None) -> bool:
-        """Whether this call may make the write. A write that cannot be claimed is not made."""
+        """Whether this call may make the write: only if the ledger grants its claim."""
         try:
             return self.session.ledger.claim(write, number, standing)
         except StoreError as error:

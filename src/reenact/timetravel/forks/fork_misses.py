@@ -22,7 +22,7 @@ class ForkMisses:
     from_the_start = False
     """Whether the first call, whichever it is, lies after the cut."""
     needs_flags = True
-    """Whether the fork has failed where a flag that it sets is not evaluated."""
+    """Whether the fork fails if the agent does not evaluate a flag that the fork sets."""
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
         """Perform the call, unless it has been made before or is not allowed."""

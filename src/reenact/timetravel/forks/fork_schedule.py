@@ -61,7 +61,7 @@ class ForkSchedule(RecordedSchedule):
         self.unanswered: dict[Tag, Any] = {}
         """Calls that wait although the recording has no answer for them, by their tags, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
-        """Has the oldest waiting call performed that may be performed; False if none may."""
+        """Lets the oldest waiting call that may be performed go on; False if none may."""
         self.revivable: Callable[[], bool] = lambda: False
         """Whether any waiting call may be performed."""
         self.give_up: Callable[[], bool] = lambda: False
@@ -384,7 +384,7 @@ class ForkSchedule(RecordedSchedule):
         return super()._first(self.alarms.within_reach(timers, at.blocked_us), at)
 
     def signals_later(self, number: int) -> bool:
-        """Whether a recorded signal of that number is yet to come; after the cut it must not have lost its place."""
+        """Whether a recorded signal of that number will still come; after the cut, one without a place cannot."""
         with self.gate.lock:
             return self.alarms.come_later(number) if self.cut else super().signals_later(number)
 

@@ -349,7 +349,7 @@ class ForkSession(ReplaySession):
             super()._at_the_end()
 
     def kept(self) -> dict[str, Any]:
-        """Changes of the agent's surroundings, which the fork's own replay makes again. Asked when it has ended."""
+        """Changes of the agent's surroundings, which the fork's own replay makes again. Called at the fork's end."""
         for lane in list(self._early):
             self.settle(lane)
         doubt = {"in_doubt": self.stops.doubt.write} if self.stops.doubt is not None else {}

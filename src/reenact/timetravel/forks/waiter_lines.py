@@ -1,6 +1,6 @@
 """The waiters at the gate of a fork, kept in the order in which they come, so that a delivery looks at few.
 
-The moment of a timer, or of a recorded answer, is known once its waiter waits. A waiter that can go already comes now.
+The moment of a timer, or of a recorded answer, is known once its waiter waits; if it can go already, its moment is now.
 So there is a queue for each sort, and nearly always the first waiter of a queue decides. A waiter that has left the
 gate is taken out of its queue when it is met there.
 """

@@ -57,7 +57,7 @@ class _Turn:
 
 
 def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, list[str]]:
-    """A request that asks what a reading tells.
+    """A request with the content of a reading.
 
     Args:
         reading: The reading of a model call in a trace.
