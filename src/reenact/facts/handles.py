@@ -39,6 +39,6 @@ def only_looks(call: Call) -> bool:
 
 
 def says_something(call: Call) -> bool:
-    """Whether a call on a handle, as soon as it is made, sends something or learns more than that the handle exists.
+    """Whether a call on a handle sends something at once, or learns more than that the handle exists.
     Waiting for a message of a websocket learns nothing before the message is there."""
     return not (waits_for_message(call) or only_looks(call))

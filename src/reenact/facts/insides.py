@@ -13,8 +13,8 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run, Totals
 
 ANSWERED: Final = "answered_whole"
-"""The note of a fork on a call that it answered from a recording, if something happens inside the call there, or
-may."""
+"""The note of a fork on a call that it answered from a recording, if something happened inside the recorded call, or
+may have."""
 
 RAN: Final = "ran_through"
 """The note of a kept replay on a call whose own code it ran: inside such a call, a missing event means that no call was

@@ -127,8 +127,8 @@ class Rules:
     Args:
         ignore: Ignore rules in force.
         secret: Key of the digests.
-        removed: The values that redaction has removed in the recording. Two calls do not differ by such a value, even
-            where it was recorded before it was known to be one.
+        removed: The values that redaction has removed in the recording. Such a value never makes two calls differ, even
+            where it was recorded before redaction knew it.
     """
 
     __slots__ = ("_memo", "_removed", "_secret", "ignore", "ignored")
@@ -350,8 +350,8 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
 
 
 def _spelled(value: object) -> str:
-    """The same spelling as that of the fast path, also for objects that repeat a name and for numbers that an integer
-    cannot keep."""
+    """A value spelled as the fast path spells it, also objects that repeat a name, and numbers that no integer can
+    keep."""
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, _Pairs):

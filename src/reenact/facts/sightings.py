@@ -30,8 +30,8 @@ _FOUND: dict[bytes, list[CredentialSpan]] = {}
 
 
 def parts(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the parts of a JSON text begin and end. Whether a part ends after an object depends only on that object, so
-    the same objects make the same parts in any text."""
+    """Where the parts of a JSON text begin and end. Only an object itself decides whether a part ends after it, so the
+    same objects make the same parts in any text."""
     start = before = 0
     for gap in _BETWEEN.finditer(data):
         end = gap.end()

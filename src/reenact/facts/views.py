@@ -193,7 +193,7 @@ def _framed(data: bytes) -> View:
 
 
 def _unfolded(data: bytes) -> Iterator[View]:
-    """The views of a text without its soft line ends, or without its chunk sizes, if its head says that it has them."""
+    """The views of a text without its soft line ends or its chunk sizes, if its head announces these."""
     lower = data.lower()
     for word, said, fold in _FOLDS:
         if word in lower and said.search(data) is not None:

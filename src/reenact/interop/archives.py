@@ -60,7 +60,7 @@ def _log(document: Any) -> Mapping[str, Any]:
 
 
 def _meant(entry: Any, only: str) -> bool:
-    """Whether an entry is to be imported. An entry that cannot be judged is imported, so that it is refused by name."""
+    """Whether an entry is to be imported. An entry that cannot be judged counts, so that it is refused by name."""
     asked: Any = entry.get("request") if isinstance(entry, Mapping) else None
     return not only or not isinstance(asked, Mapping) or str(asked.get("url")).startswith(only)
 

@@ -71,8 +71,7 @@ def _items(document: Any) -> tuple[str, list[Any]]:
 
 
 def _meant(item: Any, only: str) -> bool:
-    """Whether an exchange is to be imported. An exchange that cannot be judged is imported, so that it is refused by
-    name."""
+    """Whether an exchange is to be imported. One that cannot be judged counts, so that it is refused by name."""
     asked = item.get("request") if isinstance(item, Mapping) else None
     if not only or not isinstance(asked, Mapping):
         return True

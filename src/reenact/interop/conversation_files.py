@@ -29,7 +29,7 @@ _UNSAID: Final = (
     "stop_sequences", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "thinking", "user",
     "metadata", "frequency_penalty", "presence_penalty", "logprobs", "service_tier", "store",
 )  # fmt: skip
-"""Fields of a request that a line of messages does not say. Whether it streams is not among them: an answer that was
+"""Fields of a request that a line of messages does not say. ``stream`` is not among them: an answer that was
 not streamed is never given to a client that asked for a stream."""
 MOST: Final = 24 << 20
 """Most bytes of all requests and answers that are made of messages: each request holds all messages before it."""

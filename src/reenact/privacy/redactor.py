@@ -189,9 +189,9 @@ class CredentialRedactor:
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
         """Clean everything that a program has printed, as ``call`` cleans a call; None if a text cannot be cleaned.
 
-        A recording's output was cleaned as it came, when fewer values were known, and a value may be bare before or
-        after the place that names it. So the texts are searched until nothing new is found. The result does not depend
-        on their order, or on where they are cut."""
+        A recording's output was cleaned as it came, when fewer values were known. A value may also appear without its
+        name, before or after the place with the name. So the texts are searched until nothing new is found. The result
+        does not depend on their order, or on where they are cut."""
         try:
             for text in texts:  # a value known by its digest becomes known as text, to be found inside words
                 clean_text(self._comparing, text)

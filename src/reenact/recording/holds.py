@@ -54,8 +54,8 @@ class Holds(NamedTuple):
         return waited_us - worked_us + worked_us // WORK_RATE < self.hold_us
 
     def in_vain(self, waited_us: int) -> Holds:
-        """The holds after one that ended without proof, ``waited_us`` after it began, whether or not its clock stood
-        still."""
+        """The holds after a hold that ended without proof, ``waited_us`` after it began (including time when its clock
+        stood still)."""
         shorter = self.hold_us // 2 if self.hold_us > SHORTEST_US else 0
         return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us)
 

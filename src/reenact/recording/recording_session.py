@@ -304,9 +304,9 @@ class RecordingSession:
         """A turn that comes when all queued records are on the disk.
 
         Args:
-            in_place: Whether no other task may run meanwhile. This is so where the agent's own code follows, which must
-                not wait; a transport waits in any case. Without a recorded order no other task runs either, so that the
-                agent's timing is not changed.
+            in_place: Whether no other task may run meanwhile. This is so if the agent's own code, which must not
+                wait, follows; a transport waits in any case. Without a recorded order no other task runs either, so
+                that the agent's timing is not changed.
         """
         if self.closed:
             return NOW

@@ -20,8 +20,8 @@ class UnthreadedWriter(Writer):
         self._writing = False
 
     def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
-        """See ``Writer``. The receipt is settled when this returns. In a signal handler that has interrupted the writer
-        it is settled as not kept, because the handler would wait for its own thread."""
+        """See ``Writer``. The receipt is settled when this returns. A signal handler that has interrupted the
+        writer gets a receipt that says *not kept*, because the handler would wait for its own thread."""
         receipt = super().receipt(durable=durable, in_place=in_place)
         self._write_up()
         if not receipt.done:

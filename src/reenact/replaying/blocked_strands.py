@@ -101,7 +101,7 @@ class BlockedStrands:
         return [strand(path)] * (strand(path) not in self.astray and self._is_away(path, waiting))
 
     def late(self, head: Delivery, waiting: Iterable[Tag]) -> list[str]:
-        """The strands that have yet to make a call which the recorded run had made when this delivery came."""
+        """The strands that still have to make a call that was recorded before this delivery."""
         paths = [path for path in self._due(head.at_us) if self._is_away(path, waiting)]
         return [own for own in map(strand, paths) if own not in self.astray]
 

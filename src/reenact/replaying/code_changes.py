@@ -27,7 +27,7 @@ def sources_of(store: Store, run: Run) -> Mapping[str, str]:
     """Digests of the source files that a run has loaded, by path; empty where they were not kept.
 
     Args:
-        store: The store of the run, which mostly also holds the run whose note this one names.
+        store: The store of the run. If the run refers to the note of another run, that run is mostly in the store too.
         run: The run.
     """
     return _kept(store, run, "sources")

@@ -35,8 +35,7 @@ _NO_FILES: Final = frozenset(
     )
 )
 _FAR: Final = ("nfs", "cifs", "smb", "9p", "ceph", "afs", "lustre", "gpfs", "fuse")
-"""How the names of file systems begin that are served by another machine, or another program, which may never
-answer."""
+"""How names of file systems begin if another machine or program serves them: it may never answer."""
 _WAYS: Final = ("redirect_dir=on,index=on,xino=off", "redirect_dir=on", "")
 """The options of an overlay in a process with privileges: folders can be renamed, and hard links stay links. The first
 ones that the system takes are used."""

@@ -103,7 +103,7 @@ class ServingTurn(GateTurn):
 
 
 class SettlingTurn(GateTurn):
-    """The recorded turn of a body that ran again: when it has come, its outcome is compared."""
+    """The recorded turn of a body that ran again: when the turn has come, the body's outcome is compared."""
 
     __slots__ = ("outcome", "recorded", "session")
 

@@ -99,7 +99,7 @@ class KeyedMatcher:
         return list(self._index().unused.values())
 
     def take(self, event: Event) -> None:
-        """Mark an exchange as used that was found in another way."""
+        """Mark an exchange that was found in another way as used."""
         index = self._index()
         del index.unused[event.number]
         left = index.questions[self._key(event.call, self._tape.body(event))].left

@@ -26,7 +26,7 @@ SPIN_US = 2_000_000
 WORK_RATE = 4
 """An awaited delivery waits this many times longer while others compute: the machine may only be slow."""
 GIVE_UP_US = 30_000_000
-"""How long others may run, beyond four times the length of the recorded run, while nothing that is awaited can come."""
+"""How much longer than four times the recorded run others may run while no awaited delivery can come."""
 QUIET_US = 3_000_000
 """The time, beyond twice the recorded run's, for which a program may wait for a thing that no gate delivers."""
 SIGNAL_US = 2_000
@@ -182,7 +182,7 @@ class RecordedSchedule:
         return waiting.get(place)
 
     def choose(self, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next number; before it, a waiter that the recording does not have and that may go."""
+        """The waiter of the next number, or first an unrecorded waiter that may go."""
         head = self.order.head
         if head is None:
             return self._after_recording(at)
@@ -194,8 +194,8 @@ class RecordedSchedule:
         return self._in_place_of(head, at) if waiter is None else self._in_turn(waiter, head, at)
 
     def _in_turn(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter of the next number, unless a blocked strand has yet to make a call that the recorded run had made
-        before."""
+        """The waiter of the next number, unless a blocked strand still has to make a call that was recorded before
+        it."""
         if waiter.alive is not None and not waiter.alive():
             return waiter  # a waiter that has gone takes no number
         blocked = self.blocked_strands if at.blocked_us >= 0 else None

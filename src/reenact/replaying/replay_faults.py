@@ -81,7 +81,7 @@ class ReplayFaults:
         return self.stop(Halt(f"refused while replaying: {words}"))
 
     def await_callers(self, recording: Recording) -> bool:
-        """Whether all that waits is waiting for connections from outside. If so, the replay stops here."""
+        """Whether every waiting strand waits for connections from outside. If so, the replay stops here."""
         places = [place for what, place, _ in recording.gaps() if what == ACCEPTED]
         if self._gate.blocked_us < 0 or not places:
             return False

@@ -55,8 +55,8 @@ class ResultComparison:
         return now, words.result_differs(event, was, body, now, self._saying.next(event.number))
 
     def _withheld(self, event: Event, outcome: Value | Failure) -> Divergence | None:
-        """The difference from a value of which only size and digest are kept: whether the bytes are the same is all
-        that is known."""
+        """The difference from a value of which only size and digest are kept: these only show whether the bytes are the
+        same."""
         if isinstance(outcome, Value) and self._recording.holds(event.answer, outcome.body):
             return None
         return long_values.differs(event, outcome, self._saying.next(event.number))

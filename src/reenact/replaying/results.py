@@ -18,7 +18,7 @@ _NAMES = {1: "stdout", 2: "stderr"}
 
 
 class Output:
-    """Compares one stream, byte by byte, with the recorded one as the agent prints.
+    """Compares one stream with the recorded one, byte by byte, while the agent prints.
 
     Args:
         stream: 1 or 2.

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 Heard = Callable[[str, tuple[Any, ...], FrameType | None], None]
-"""Called with an event, its arguments, and the frame that causes it, which is None where the interpreter itself causes
-it, with no Python code below. An error that the listener raises is raised by the function that caused the event.
+"""Called with an event, its arguments, and the frame that causes the event; None instead of a frame if the interpreter
+itself causes it. An error that the listener raises is raised by the function that caused the event.
 """
 
 _listeners: dict[str, tuple[Heard, ...]] = {}

@@ -78,8 +78,8 @@ class CountedLoops:
             else:
                 gate.running -= 1
             self.posted += 1
-            # A handler of a signal runs in the loop's own thread while that waits: the loop has to be woken as from
-            # another thread, or it goes on waiting.
+            # While the loop waits, a signal handler runs in the loop's own thread. It has to wake the loop as another
+            # thread would, or the loop goes on waiting.
             post(loop, go, here=not waits and lanes.running_loop() is loop)
 
         return wake

@@ -3,8 +3,7 @@
 Randomness from the operating system (``os.urandom`` and with it ``secrets``, ``SystemRandom``, ``uuid4``; the seed of
 an unseeded ``Random()``; ``uuid1``) is recorded as bytes. The draws of the shared generator behind the functions of
 ``random`` are recorded at its two primitives, because the scheduler decides which lane gets which draw. The generator
-itself always moves on as it would unrecorded, so ``random.seed(42)`` is followed by the very values it is followed by
-anywhere.
+itself moves on as without a recording, so ``random.seed(42)`` is followed by its usual values.
 
 Draws below a transport are never recorded. They move the generator while recording, as they would unrecorded, and do
 not happen in a replay; the agent's own draws come from the recording either way.

@@ -185,7 +185,7 @@ class _Changes:
         self.met: set[str] = set()
 
     def meet(self, path: str, event: str, module: str, *, moved: bool = False) -> None:
-        """A path is changed that was not met before. ``moved``: a folder is moved to it."""
+        """A path that was not met before is changed. ``moved``: a folder is moved to it."""
         if self._names > MOST or project_paths.installed(path) or path.startswith(_MACHINE) or whose(module) == "ours":
             return
         self.met.add(path)

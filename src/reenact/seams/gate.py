@@ -47,7 +47,7 @@ class Gate:
         nested: The number of tasks in an eager first step: the creator of a task goes on when that step waits.
         lane_at: Gives the lane of a recorded address; None where there is no such lane yet.
         attend: Tells the watch that a delivery waits while strands run.
-        shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
+        shared: Whether its loop runs other runs too (a server's requests): then only this run's own strands count.
         blocked_us: How long a strand has blocked where no hook sees it, while a look asks for that; else -1.
         parting: The number of connections that are being closed in the world outside of calls. Their strands wait for
             the closing.

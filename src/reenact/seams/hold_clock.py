@@ -1,7 +1,7 @@
 """The clock of a hold. It stands still while the program is ready to run and does not get a core.
 
-A delivery is held until nothing else can run. On a busy machine the strands it is held for wait themselves, for a core
-or for the interpreter's lock, and a hold that counted that time would end before they have done anything. The clock is
+A delivery is held until nothing else can run. On a busy machine, the strands for which a delivery is held wait for a
+core or for the interpreter's lock. A hold that counted this time would end before they have done anything. The clock is
 a value that is fed with looks (``seams.watch``); it reads nothing by itself.
 """
 

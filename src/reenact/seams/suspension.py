@@ -1,4 +1,4 @@
-"""How a coroutine has rested: another task can have run only where it has."""
+"""How a coroutine has rested: other tasks can only have run while it rested."""
 
 from __future__ import annotations
 

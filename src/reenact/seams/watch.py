@@ -33,7 +33,7 @@ WORKING = 5
 VIGIL_S = 0.05
 """The interval of looks at a gate that is watched although no strand waits there."""
 IDLE_NS = 1_000_000
-"""The processor time between two of those looks up to which a program counts as waiting: it may poll now and then."""
+"""The most processor time between two of those looks for a program that counts as waiting: it may poll now and then."""
 PROMPTS = frozenset({"bdb", "pdb", "code", "pydevd", "debugpy", "IPython"})
 """Modules in which a program waits for a person: if it stands still there, it has not stopped for good."""
 STILL_US = 50_000

@@ -23,7 +23,7 @@ _SAMPLE = 8 << 20
 _TEXTS = 64
 _EVENTS = 4_000
 _OVERHEAD = 1.1
-"""How many times as many bytes a row takes in the file as its data has, about."""
+"""About how many bytes a row takes in the file for each byte of its data."""
 
 
 def saved(connection: sqlite3.Connection, logs: Sequence[int]) -> int:

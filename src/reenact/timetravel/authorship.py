@@ -1,8 +1,8 @@
 """Authorship: finds the step that last set a value of the agent's state, by digests, without reading states.
 
-The states before and after a step are kept as one payload a slot, and an unchanged slot keeps its digest. So the store
-finds the newest snapshot in which the slot was different; the step right after it set the value. Payloads are read only
-for a path below a slot: each version of that slot once.
+The states before and after a step are kept as one payload for each slot, and an unchanged slot keeps its digest. So the
+store finds the newest snapshot in which the slot was different; the step right after it set the value. Payloads are
+read only for a path below a slot: each version of that slot once.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from reenact.timetravel.run_pair import RunPair
 
 _MOST = 100_000
 _NEAR = 64
-"""The number of calls after the first difference by number that are aligned to find out what the difference is."""
+"""The number of calls after the first difference that are aligned, to find out what the difference is."""
 
 
 class Pair:

@@ -85,7 +85,7 @@ def _needs_state(part: ast.expr) -> bool:
 
 
 def _from_state(value: ast.expr) -> bool:
-    """Whether a value is unknown where the state is."""
+    """Whether a value is unknown if the state is unknown."""
     match value:
         case ast.Name(id="state"):
             return True

@@ -153,7 +153,7 @@ def _without_input(event: Event) -> bool:
 
 
 def _undeclared(event: Event) -> tuple[str, ...]:
-    """Types in a frozen answer that a replay can restore only as the declared type, where no type is declared."""
+    """Types in a frozen answer that a replay can only restore from a declared type, where none is declared."""
     outcome = event.outcome
     if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Stream)):
         return ()

@@ -73,8 +73,8 @@ def _text(found: Audit) -> Iterator[str]:
 
 
 def _together(helps: Iterable[Lack]) -> Iterator[list[Lack]]:
-    """The missing items in groups, each of which makes runs replayable: an item that does not do so alone is in a group
-    with the next ones."""
+    """The missing items in groups. Each group makes runs replayable: an item that cannot do this alone is grouped with
+    the next ones."""
     some: list[Lack] = []
     for each in helps:
         some.append(each)

@@ -36,8 +36,7 @@ _URL: Final = "https://api.anthropic.com/v1/messages"
 _LIKE: Final = lazy_regex(rb'"(?:parentUuid|isSidechain|leafUuid)"')
 _SPOKEN: Final = ("user", "assistant")
 _CONTEXT: Final = 64
-"""The most messages before a call that are kept with it; a session may have thousands, and each call got
-all of them."""
+"""The most earlier messages that are kept with a call. A session may have thousands, and each call got all of them."""
 _CONTEXT_LETTERS: Final = 64_000
 
 

@@ -22,7 +22,7 @@ _FILE: Final = ".reenact-lock"
 
 
 def use(path: str) -> None:
-    """Use a folder that another process has made. The use ends with this process, perhaps after that process."""
+    """Use a folder that another process has made. The use ends with this process, perhaps after the maker's end."""
     held = shared(path)
     if held >= 0:
         relocate(held)

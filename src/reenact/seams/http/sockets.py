@@ -53,7 +53,7 @@ class World:
         self._inside = False
 
     def over(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function`` below the seam; entered once when such functions call each other."""
+        """``function`` below the seam; if such functions call each other, the seam is entered once."""
 
         def touching(*args: Any, **kwargs: Any) -> Any:
             if self._inside:

@@ -43,7 +43,7 @@ class RequestPieces:
         self._pieces: list[bytes] = []
 
     def take(self, data: Any) -> bool:
-        """Keep a piece; False when it is nothing that ``send`` would accept."""
+        """Keep a piece; False if ``send`` would refuse it."""
         if isinstance(data, str):
             return False
         try:

@@ -91,7 +91,7 @@ class Inbox:
                 waiter.set_result(None)
 
     async def drained(self) -> None:
-        """Wait until all that came before now has been handed over, as it would have been on the wire."""
+        """Wait until everything that came so far has been handed over, as it would be on the wire."""
         if self._taken < self._put and not self.closed:
             waiter = self._loop.create_future()
             self._draining.append((self._put, waiter))

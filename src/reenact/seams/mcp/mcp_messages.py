@@ -18,7 +18,7 @@ RULE: Final = "mcp/1"
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
 CLOSED: Final = -32000
-"""Code of the error that a request gets whose connection has ended."""
+"""Code of the error that a request gets if its connection has ended."""
 _WRITES: Final = frozenset({CALL, "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "tasks/cancel"})
 _MEDIA: Final = "application/json"
 
@@ -33,7 +33,7 @@ def request(
         params: Its parameters.
         of: Event the session began with; -1 for one that began outside the run.
         server: The server's name for itself; empty before it has given one.
-        reads: Tools of which the server says that they only read.
+        reads: Tools that only read, as their server says.
     """
     name = str((params or {}).get("name") or method) if method == CALL else method
     effect = Effect.WRITE if method in _WRITES and not (method == CALL and name in reads) else Effect.READ

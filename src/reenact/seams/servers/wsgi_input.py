@@ -46,7 +46,7 @@ class _Way:
         return len(data) if self.once and data else -1
 
     def rest(self, taken: int) -> _Way:
-        """The read that is left after so many bytes, none of which has ended it."""
+        """The rest of the read after this many bytes, which have not ended it."""
         return _Way(self.limit - taken if self.limit >= 0 else -1, self.line, self.once)
 
 

@@ -20,7 +20,7 @@ from reenact.seams.gate import Gate
 _lefts: list[Callable[[], bool]] = []
 """Functions that say whether the interpreter still waits for threads or jobs of the agent."""
 _waiting: list[Gate] = []
-"""The gate that does not count the main thread while it waits."""
+"""The gate that does not count the main thread while this thread waits."""
 _lock = _thread.allocate_lock()
 
 

@@ -121,7 +121,7 @@ class Golden:
 
     def again(self, fixed: str = "") -> str:
         """The command that adds the golden again from its own bundle, with the person's texts that fit into a line.
-        ``fixed``: the run in it whose answers it uses, where that is not the recorded one."""
+        ``fixed``: the run whose answers the golden uses, if it is not the recorded run."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [("fixed", fixed), *((name, getattr(self, name)) for name in ("about", "expected"))]
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []

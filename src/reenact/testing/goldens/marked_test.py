@@ -69,7 +69,7 @@ class Trial:
 
     Attributes:
         replayed: The replay as the test sees it.
-        complaint: Why the test has failed, if because of the golden.
+        complaint: Why the test has failed, if the golden is the reason.
     """
 
     def __init__(

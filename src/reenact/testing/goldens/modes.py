@@ -96,7 +96,7 @@ def record_missing(golden_dir: GoldenDir, name: str, *, again: bool = False) -> 
 def _recorded(
     golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, again: bool
 ) -> tuple[RecordedAnswers, bool]:
-    """Run a golden in one way, and keep the missing answers; also whether it was stopped before its end."""
+    """Run a golden in one way, and keep the missing answers. The second item says whether it was stopped early."""
     golden = opened.golden
     gone = set(opened.overlays) - set(earlier)
     beside = tuple(each for each in opened.beside(opened.answering) if each not in gone)

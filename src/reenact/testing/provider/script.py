@@ -234,8 +234,8 @@ class Script:
     Attributes:
         rules: The answers of models, tried in order before they improvise.
         routes: Endpoints of tools, tried in order.
-        stable_ids: Whether ids and times of creation follow from the request too, where the answer does. Real providers
-            make new ones for each call, and so does this one by default.
+        stable_ids: Whether equal requests with equal answers get equal ids and times of creation. Real providers make
+            new ones for each call, and so does this one by default.
     """
 
     rules: tuple[Rule, ...] = ()

@@ -117,7 +117,7 @@ class ForkAlarms(SignalTurns):
         self.set: set[int] = set()
         """The signals for which the agent has set a timer. The parent's signals of these sorts came from timers too."""
         self.struck_us: int | None = None
-        """When the signal was sent whose handler has not run yet."""
+        """The time of the sent signal whose handler has not run yet."""
         self.arrived = False
         """Whether the handler of that signal runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
@@ -316,7 +316,7 @@ class ForkAlarms(SignalTurns):
     # --- signals that the parent does not have -----------------------------------------------------------------
 
     def postpones(self, number: int) -> bool:
-        """Whether to put off a signal in our own code: after the cut, unless it is next in order and so sent again."""
+        """Whether to put off a signal in our own code: after the cut, if the order does not send it next anyway."""
         head = self._order.head
         return self._time.cut and (self.struck_us is not None or head is None or head.tag[::2] != ("i", number))
 

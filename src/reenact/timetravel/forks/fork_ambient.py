@@ -37,8 +37,8 @@ _LEFT: Final = frozenset({"times/1", "times/2"})
 
 
 class ForkAmbient(Ambient):
-    """Answers a read by the last call of its lane: after a call that stands for a recorded call come the recorded reads
-    after that call.
+    """Answers a read by the last call of its lane: after the counterpart of a recorded call, the fork gets the reads
+    that were recorded after that call.
 
     Args:
         recording: The parent.

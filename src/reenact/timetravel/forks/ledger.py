@@ -51,7 +51,7 @@ class Doubt:
         write: Its identity.
         name: The name of the call that makes it.
         why: Why it is unknown whether the write was made.
-        can_be_done: Whether the word *done* is enough; it is not where the code needs the response, which is not known.
+        can_be_done: Whether the word *done* is enough; it is not if the code needs the unknown response.
         next_command: The command with which a person decides.
     """
 
@@ -128,7 +128,7 @@ def _is_open(outcome: Stream) -> bool:
 
 
 def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
-    """Whether a statement left a transaction open that was rolled back, or that its process did not end. A
+    """Whether a statement left a transaction open that was rolled back, or never ended. A
     recording does not keep which of several connections to a database a call uses: after a commit on any of them, the
     write counts as made. Not every commit is a call: if no transaction is open before the rollback (a savepoint was
     released, the connection commits by itself now), the write was committed."""

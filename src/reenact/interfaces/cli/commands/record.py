@@ -234,7 +234,7 @@ def _kit(shell: Shell, run: Run) -> Kit | None:
 
 
 def _stopping(kit: Kit | None) -> list[Item]:
-    """The items of a kit about calls that stop a replay of the code, because their stored answers cannot serve it."""
+    """The items of a kit for calls whose stored answers cannot serve the code, so that a replay stops there."""
     lacking = () if kit is None else kit.lacking
     stop = (kits.Stops.CODE, kits.Stops.EVENTS)
     return [each for each in lacking if each.stops in stop and each.standing is kits.ItemState.PARTIAL and each.capture]

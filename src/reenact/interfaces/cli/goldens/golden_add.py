@@ -77,10 +77,10 @@ def command(
     place where it ended.
 
     Before the bundle is stored it is replayed on the code that REF ran: the files as they are, or, in a git worktree,
-    the commit of REF with its uncommitted changes. A golden that this code passes is refused; that happens when the
-    fork of --fixed was given another answer. Files that git does not hold are named, and the golden is *not proven on
-    the recorded code*. Then today's code runs on it, fixed or not. That takes at most three replays. A model that
-    judges (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
+    the commit of REF with its uncommitted changes. A golden that this code passes is refused. This happens if the fork
+    of --fixed changed an answer, and not the code. Files that git does not hold are named, and the golden is *not
+    proven on the recorded code*. Then today's code runs on it, fixed or not. That takes at most three replays. A model
+    that judges (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
 
     If the fixed code makes model calls that are not recorded, `golden run NAME --mode missing` records them. Or name a
     fork of the fixed code with --fixed: the golden then uses its answers.

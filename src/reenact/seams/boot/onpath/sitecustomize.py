@@ -48,7 +48,7 @@ def _make_way() -> None:
 
 
 def _interrupted() -> None:
-    """End as a program does that was interrupted before its first line.
+    """End like a program that was interrupted before its first line.
 
     If this module made way, and the program had no ``sitecustomize``, the interrupt would look to Python like a missing
     module: Python would pass over it, and run the program for real."""
