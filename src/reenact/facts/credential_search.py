@@ -248,7 +248,7 @@ def _inside_strings(data: bytes, spans: list[CredentialSpan]) -> list[Credential
     """In JSON, each span is cut where the string ends in which it begins. A span between strings counts only for a
     number.
 
-    A quote that a name seems to open (``"the password:", "next"``) may be the end of the string that holds the name.
+    A quote after a name (``"the password:", "next"``) may end the string with the name, and not begin a value.
     """
     kept = []
     strings = _STRING.finditer(data)

@@ -62,8 +62,8 @@ class SignalTurns:
         alarms: Keeps the timers that the program sets and that end in a signal; None: the system does.
         held: The turns of the main thread's waits in which a signal handler runs. A wait goes on when the handler has
             returned.
-        contained: Whether the answer of the call in which the last signal came is awaited. The handler's exception is
-            in that answer, or it ended inside the call. None where the signal came in no call.
+        contained: Whether the answer of the call in which the last signal came is awaited. The exception of the
+            handler is in that answer, or ended inside the call. None where the signal came in no call.
         handled: How many signals have reached a handler outside of calls that are answered as a whole.
         handling: The turn of the last signal, as the recording has it.
         raising: The counted signal handlers that have raised in a wait which has not noticed yet.

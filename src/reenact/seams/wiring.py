@@ -119,7 +119,7 @@ def rehearse() -> None:
 
 @contextmanager
 def host(listening: AbstractContextManager[None], run: Run) -> Iterator[None]:
-    """The session of a run listens to the block; ``listening`` is the block of ``session.begin``."""
+    """The session of a run listens in this block; ``listening`` is the block that ``session.begin`` gives."""
     with listening:
         begin(run)
         require_lock(lanes.current())

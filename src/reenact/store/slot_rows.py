@@ -3,8 +3,8 @@
 A short value takes less space than the row of a payload, with entries in two indexes, and the row of a slot that names
 it. So a row with ``n`` = ``PACKED`` has all of a state. Its column ``name`` names all slots: by the number of a row of
 ``shape`` in the same log, or as a JSON list. Its column ``digest`` begins with a check sum. For each slot, one byte
-follows, and then a digest, or as many bytes of the value as this byte says. If a step left the slot unchanged, nothing
-follows the byte. The check sum is taken over the row with all values filled in.
+follows: a length or a mark. After a length come that many bytes of the value; after a mark a digest, or nothing if a
+step left the slot unchanged. The check sum is taken over the row with all values filled in.
 
 Older versions have one row for each slot (``n`` from 0 on, -1 for a state without slots); these are still read.
 """

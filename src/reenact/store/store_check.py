@@ -38,7 +38,7 @@ class TouchedRun(NamedTuple):
 
     Attributes:
         run: The id of the run; ``log N`` where the row of the run is gone.
-        events: Numbers of its events that the break touches; empty where it touches no event, or the run as a whole.
+        events: Numbers of the run's events that the break touches; empty if it touches none, or the whole run.
     """
 
     run: str

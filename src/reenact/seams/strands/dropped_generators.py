@@ -2,7 +2,7 @@
 
 A loop keeps its generators in a set and closes the remaining ones in the order of that set, which depends on their
 addresses. So the output of their cleanup differs from run to run. A recorded program closes them in the order in which
-they were begun. The program could have used this order by itself, and its replay can repeat it.
+they were begun. This order could also occur without a recording, and a replay can repeat it.
 
 The garbage collector, which runs at any time, finds the generators that are dropped. The strand that closes a generator
 is therefore a child of the strand that began it, and is numbered at that beginning.

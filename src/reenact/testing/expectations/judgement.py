@@ -104,8 +104,8 @@ def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
 
 
 def _borne(recording: Recording) -> tuple[list[str], list[str], set[str]]:
-    """The names of a run's steps, those of its calls (a model's is that of the model; a database's statements come
-    last), and the tools that models have asked for."""
+    """The names of a run's steps, of its calls (a model call is named by its model; database statements come last), and
+    of the tools that models have asked for."""
     steps: dict[str, None] = {}
     calls: dict[str, None] = {}
     quiet: dict[str, None] = {}

@@ -57,8 +57,8 @@ class AddedGolden:
         code: The recorded code on which it was replayed, in words; empty where that is today's, or is not at hand.
         unnamed: The recorded answers that no expectation names; none where it must stay the same.
         unknown: A remark on names in its expectations that are not names of calls; empty without one.
-        writes: The writing tools that a fork of today's code may call: the run called them, or the golden is stale at
-            them.
+        writes: The writing tools that a fork of today's code may call: the run called them, or lacks their
+            answers.
         forked: A remark that its run is a fork, and of which run; empty for a recorded run.
         mended: A remark on a tool that raised in its run, but not in the fork that fixed it; empty without one.
         printed: A remark that an expectation on the answer does not see printed text; empty without one.

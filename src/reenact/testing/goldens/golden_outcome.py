@@ -122,7 +122,7 @@ class Outcome:
 
     @property
     def crossed(self) -> str:
-        """The number of calls that the agent's own code made, for people."""
+        """The number of calls that the agent's own code made, in words."""
         where = ", to where the recorded run was cut off" if self.cut else ""
         return f"{counted(self.boundaries, 'call')} replayed{where}"
 

@@ -170,8 +170,8 @@ def _may_be_open(recording: Recording, event: Event) -> bool:
 
 
 def _leaves_open(told: bytes) -> bool:
-    """Whether an answer says that a transaction was left open. The answer of a commit, and an answer from a user, leave
-    this open (null). A withheld answer cannot be read: its write counts as made."""
+    """Whether an answer says that a transaction was left open. The answer of a commit, and an answer from a user, do
+    not say it (null). A withheld answer cannot be read: its write counts as made."""
     try:
         answer = json.loads(told)
     except ValueError:
