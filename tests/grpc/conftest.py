@@ -16,7 +16,7 @@ from tests import commands
 
 from .server import Server
 
-PRELUDE = """
+ORDERS = """
 import asyncio, os, queue, threading
 import grpc, grpc.aio
 
@@ -52,8 +52,9 @@ class Agent:
         return commands.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     def write(self, text: str) -> None:
-        """The program."""
-        (self.folder / "agent.py").write_text(PRELUDE + textwrap.dedent(text))
+        """The program. Each finds the server, and says what has failed, by names that are imported for it."""
+        (self.folder / "orders.py").write_text(ORDERS)
+        (self.folder / "agent.py").write_text("from orders import *\n" + textwrap.dedent(text))
 
     def bare(self) -> str:
         """What it prints without us; the server's numbers left out."""

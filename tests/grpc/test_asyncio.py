@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import textwrap
 
+from tests.programs import read_program
+
 from .conftest import Agent
 
 
@@ -65,65 +67,12 @@ def test_calls_are_written_out_as_the_library_writes_them(agent: Agent) -> None:
 
 
 def test_streams_are_read_written_iterated_and_fail(agent: Agent) -> None:
-    said = agent.same(
-        inside("""
-        async def words():
-            for word in (b"a", b"", b"c"):
-                yield word
-
-        async def asking():
-            yield await unary(b"inside")
-
-        print([message async for message in down(b"x")])
-        call = down(b"fail")
-        try:
-            async for message in call:
-                print(message)
-        except grpc.aio.AioRpcError as error:
-            failed(error)
-        call = down(b"read")
-        print([await call.read() for _ in range(3)], await call.read() is grpc.aio.EOF, await call.code())
-        print(await up(words()), await up(iter([b"d"])), await up(asking()))
-        talk = both()
-        for word in (b"one", b"two"):
-            await talk.write(word)
-            print(await talk.read())
-        await talk.done_writing()
-        print(await talk.read() is grpc.aio.EOF, await talk.code())
-        print([message async for message in both(words())])
-        """)
-    )
+    said = agent.same(read_program("grpc/streams_of_asyncio.py"))
     assert "StatusCode.DATA_LOSS lost" in said and "b'a++c " in said
 
 
 def test_cancelled_calls_are_cancelled_at_the_same_place(agent: Agent) -> None:
-    said = agent.same(
-        inside("""
-        call = unary(b"hang")
-        await asyncio.sleep(0.05)
-        print(call.cancel(), call.cancel())
-        try:
-            await call
-        except asyncio.CancelledError:
-            print("cancelled", await call.code(), await call.details())
-        try:
-            await asyncio.wait_for(unary(b"hang"), 0.1)
-        except TimeoutError:
-            print("timeout")
-        call = down(b"early")
-        print(await call.read(), call.cancel(), call.cancelled())
-        try:
-            await call.read()
-        except asyncio.CancelledError:
-            print("cancelled too")
-
-        async def endless():
-            while True:
-                yield b"enough"
-
-        print(await up(endless()))
-        """)
-    )
+    said = agent.same(read_program("grpc/cancelled_by_asyncio.py"))
     assert "cancelled StatusCode.CANCELLED Locally cancelled" in said and "cancelled too" in said
 
 

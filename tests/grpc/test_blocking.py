@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+from tests.programs import read_program
+
 from .conftest import Agent
 
 SINGLE = """
@@ -105,40 +107,7 @@ def test_streams_of_answers_end_fail_and_are_cancelled(agent: Agent) -> None:
 
 
 def test_streams_of_requests_run_the_agents_own_iterator(agent: Agent) -> None:
-    said = agent.same(
-        """
-        import time
-
-        channel = grpc.insecure_channel(TARGET)
-        unary, down, up, both = methods(channel)
-        print(up(iter([b"a", b"", b"c"])), up.with_call(iter([b"d"]))[1].code())
-        asked = queue.Queue()
-        talk = both(iter(asked.get, None))
-        for word in (b"one", b"two", b"three"):
-            asked.put(word)
-            print(next(talk))
-        asked.put(None)
-        print(list(talk), talk.code())
-
-        def endless():
-            while True:
-                yield b"enough"
-
-        def asking():  # the iterator's own calls and clock are part of the scene
-            yield unary(b"inside")
-            yield b"%f" % time.time()
-
-        def broken():
-            yield b"a"
-            raise KeyError("mine")
-
-        print(up(endless()), up(asking()))
-        try:
-            up(broken())
-        except grpc.RpcError as error:
-            print(error.code(), error.details())
-    """.replace('b"%f" % time.time()', 'b" %d" % time.time_ns()')
-    )
+    said = agent.same(read_program("grpc/streams_of_requests.py"))
     assert "b'a++c " in said and "StatusCode.UNKNOWN Exception iterating requests!" in said
 
 
