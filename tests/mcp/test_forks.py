@@ -10,63 +10,11 @@ from contextlib import contextmanager
 import pytest
 
 from tests.mcp.conftest import SERVER, Agent
+from tests.programs import read_program
 
-AGENT = """
-import asyncio, os, sys, reenact
-from mcp import Client, ClientSession, StdioServerParameters, stdio_client
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
-import mcp_types as types
-
-WHERE = os.environ.get("WHERE", "")
-
-async def sample(context, params):
-    print("sampled", params.messages[0].content.text[:2])
-    return types.CreateMessageResult(role="assistant", content=types.TextContent(type="text", text="yes"), model="m")
-
-async def elicit(context, params):
-    return types.ElicitResult(action="accept", content={"ok": True})
-
-async def roots(context):
-    return types.ListRootsResult(roots=[types.Root(uri="file:///here")])
-
-async def progress(done, total, message):
-    print("progress", float(done), float(total))
-
-CALLBACKS = dict(sampling_callback=sample, elicitation_callback=elicit, list_roots_callback=roots)
-
-async def call(session, name, **arguments):
-    result = await session.call_tool(name, arguments, progress_callback=progress)
-    print(name, result.is_error, result.content[0].text)
-
-async def main():
-    if WHERE.startswith("http"):
-        transport = sse_client(WHERE) if WHERE.endswith("/sse") else streamable_http_client(WHERE)
-    elif WHERE:
-        from server import server
-        async with Client(server, mode=WHERE, **CALLBACKS) as client:
-            await talk(client)
-        return
-    else:
-        transport = stdio_client(StdioServerParameters(command=sys.executable, args=["server.py"]))
-    async with transport as (read, write), ClientSession(read, write, **CALLBACKS) as session:
-        await session.initialize()
-        await talk(session)
-"""
-TALK = """
-async def talk(session):
-    await session.list_tools()
-    await call(session, "shout", text="before")
-    with reenact.step("plan", {"text": "first", "n": 1, "asks": False}) as state:
-        pass
-    await call(session, "shout", text=state["text"])
-    await asyncio.gather(*(call(session, "in_steps", n=state["n"] + more) for more in range(2)))
-    if state["asks"]:
-        await call(session, "asks")
-    await call(session, "shout", text="after")
-
-asyncio.run(main())
-"""
+AGENT = read_program("mcp/client_of_each_transport.py")
+TO_TALK = AGENT.partition("async def talk(")[0]
+"""The program up to what it says: a test may have it say something else."""
 SERVED = 'app = server.streamable_http_app() if how == "http" else server.sse_app()\n'
 GREETED = """app = server.streamable_http_app() if how == "http" else server.sse_app()
         inner = app
@@ -119,7 +67,7 @@ def replays(agent: Agent, at: str, printed: str, **environment: str) -> None:
 def test_what_was_not_asked_goes_to_the_live_server(agent: Agent, how: str, sweep: bool) -> None:
     if how == "sse" and not sweep:
         pytest.skip("the older way to an address: REENACT_SWEEP=1 runs it")
-    agent.write(AGENT + TALK)
+    agent.write(AGENT)
     begins = {"stdio": ["start"], "http": ["greeted"], "sse": ["greeted"]}.get(how, [])
     asks = how != "auto"  # the newest protocol has no way for it
     with reachable(agent, how) as where:
@@ -143,7 +91,7 @@ def test_what_was_not_asked_goes_to_the_live_server(agent: Agent, how: str, swee
 
 
 def test_refused_calls_start_nothing_and_a_fork_of_a_fork_goes_live_anew(agent: Agent) -> None:
-    agent.write(AGENT + TALK)
+    agent.write(AGENT)
     recorded = agent.record().stdout.splitlines()
     already = len(agent.marks)
     refused = agent.run("fork", "@:plan#1", "--set", "text=second")
@@ -164,9 +112,9 @@ def test_refused_calls_start_nothing_and_a_fork_of_a_fork_goes_live_anew(agent: 
 def test_a_run_that_broke_off_goes_on_through_its_session(agent: Agent) -> None:
     waiting = "async def fails(text: str) -> str:\n    mark('fails')\n    while os.path.exists('hold'):\n        "
     waiting += "await asyncio.sleep(0.01)\n    return 'fine'\n"
-    text = SERVER.replace("import asyncio,", "import os, asyncio,")
+    text = SERVER.replace("import asyncio\n", "import asyncio\nimport os\n")
     agent.server.write_text(text.replace("async def fails(text: str) -> str:\n", waiting))
-    agent.write(AGENT + BROKEN)
+    agent.write(TO_TALK + BROKEN)
     hold = agent.folder / "hold"
     hold.touch()
     agent.run("record", "--", sys.executable, "agent.py")

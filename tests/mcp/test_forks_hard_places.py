@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.mcp.conftest import SERVER, Agent
-from tests.mcp.test_forks import AGENT, replays
+from tests.mcp.test_forks import TO_TALK, replays
 
 NOTED = 'mark("start")\n    open("pids", "a").write(f"{os.getpid()}\\n")'
 WAITS = """
@@ -39,7 +39,7 @@ asyncio.run(main())
 SHOUTS = ("--allow-write", "shout")
 
 
-GOOD = SERVER.replace("import asyncio,", "import os, asyncio,").replace('mark("start")', NOTED)
+GOOD = SERVER.replace("import asyncio\n", "import asyncio\nimport os\n").replace('mark("start")', NOTED)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, str]:
     """An agent that calls one tool, recorded, and its run; its server notes its process."""
     agent = Agent(tmp_path_factory.mktemp("waiting"))
     agent.server.write_text(GOOD)
-    agent.write(AGENT + WAITS)
+    agent.write(TO_TALK + WAITS)
     agent.record()
     run: str = json.loads(agent.run("ls", "--json").stdout.splitlines()[0])["run"]
     return agent, run
@@ -184,7 +184,7 @@ def test_sessions_are_known_by_their_connection_not_by_their_number(agent: Agent
 
 async def one(where):
 """
-    agent.write(AGENT.replace("async def main():\n", started).replace('["server.py"]', "[where]") + SESSIONS)
+    agent.write(TO_TALK.replace("async def main():\n", started).replace('["server.py"]', "[where]") + SESSIONS)
     recorded = agent.record().stdout
     before = agent.marks
     more = agent.run("fork", "@:plan#1", "--set", "more=2")
@@ -223,7 +223,7 @@ asyncio.run(main())
 
 
 def test_a_live_server_hears_what_was_sent_to_the_recorded_one_and_the_report_says_so(agent: Agent) -> None:
-    agent.write(AGENT + NOTIFIES)
+    agent.write(TO_TALK + NOTIFIES)
     agent.record()
     done = agent.run("fork", "@:plan#1", "--set", "asks=true")
     assert done.returncode == 0, done.stderr
