@@ -26,6 +26,7 @@ import pytest
 from reenact.abc.sources import CLOCK
 from reenact.seams import clock, lanes
 from reenact.testing.frozen_time import OpenSchedule
+from tests.programs import read_program
 
 from .fakes import Player, Recorder, listening, twice
 
@@ -239,57 +240,7 @@ def test_a_fault_of_the_recorder_leaves_the_read_alone() -> None:
 
 
 def test_a_programs_own_travel_goes_on_top_and_comes_off() -> None:
-    script = """
-        import time, uuid
-        from datetime import datetime
-        import sys
-        sys.path.append(TESTS)
-        from ambient.fakes import Recorder, Player, listening, twice
-
-        assert "time_machine" not in sys.modules
-        recorder = Recorder()
-        with listening(recorder):
-            import time_machine
-            assert not time_machine.escape_hatch.is_travelling()
-            with time_machine.travel(0, tick=False):
-                assert time_machine.escape_hatch.is_travelling()
-                assert time.time() == 0.0 and datetime.now().year == 1970
-                assert uuid.uuid1().time == 0x01B21DD213814000
-                reads = len(recorder.read)
-            assert datetime.now().year > 2000
-            assert not time_machine.escape_hatch.is_travelling()
-        assert uuid._generate_time_safe is not None
-        assert not time_machine.traveller_stack
-
-        def ticking():
-            with time_machine.travel(1_000_000, tick=True):
-                first = datetime.now()
-                for _ in range(1000):
-                    pass
-                return first, datetime.now(), time.time_ns()
-
-        recorded, played, _, player = twice(ticking)
-        assert recorded == played, (recorded, played)
-        assert recorded[0] < recorded[1] and recorded[0].year == 1970
-
-        traveller = time_machine.travel(5, tick=False)
-        traveller.start()
-        with listening(Recorder()):
-            assert time.time() == 5.0
-        assert time.time() == 5.0, "a travel that was there before stays"
-        traveller.stop()
-        assert datetime.now().year > 2000
-        session = listening(recorder)
-        session.__enter__()
-        traveller = time_machine.travel(5, tick=False)
-        traveller.start()
-        session.__exit__(None, None, None)
-        assert time.time() == 5.0, "one that began inside outlives the session"
-        traveller.stop()
-        assert datetime.now().year > 2000
-        print("fine")
-    """
-    done = _python(script)
+    done = _python(read_program("ambient/travel_within_a_recording.py"))
     assert done.stdout == "fine\n", done.stderr
 
 
@@ -297,7 +248,7 @@ def test_recording_the_clock_imports_neither_pytest_nor_time_machine() -> None:
     done = _python(
         """
         import sys, warnings
-        sys.path.append(TESTS)
+        sys.path.append("TESTS")
         from ambient.fakes import Recorder, listening
         with listening(Recorder()):
             import time
@@ -322,7 +273,7 @@ def test_the_plugin_of_time_machine_works_in_a_recorded_pytest(tmp_path: Path) -
     done = _python(
         f"""
         import sys
-        sys.path.append(TESTS)
+        sys.path.append("TESTS")
         from ambient.fakes import Recorder, listening
         with listening(Recorder()):
             import pytest
@@ -335,7 +286,7 @@ def test_the_plugin_of_time_machine_works_in_a_recorded_pytest(tmp_path: Path) -
 
 def _python(script: str) -> subprocess.CompletedProcess[str]:
     tests = str(Path(__file__).parent.parent)
-    text = textwrap.dedent(script).replace("TESTS", repr(tests))
+    text = textwrap.dedent(script).replace("TESTS", tests)
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
 
 

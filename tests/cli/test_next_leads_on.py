@@ -20,38 +20,12 @@ import pytest
 from reenact.testing import ProviderProcess
 from tests import commands
 from tests.cli.proposals import STAND_IN, proposed
+from tests.programs import read_program
 
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-AGENT = """
-import json, os, sys, urllib.request
-import reenact
-
-
-@reenact.tool(effect="read")
-def look(city):
-    return {"city": city, "docs": []}
-
-
-@reenact.tool
-def pay(amount):
-    return amount
-
-
-def main():
-    body = json.dumps({"model": "gpt-5.4", "messages": [{"role": "user", "content": "where is it?"}]}).encode()
-    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-    head = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
-    asked = urllib.request.Request(url, body, head, method="POST")
-    print(urllib.request.urlopen(asked).status, look("Oslo"), look("Rome"), pay(3))
-    if "fail" in sys.argv:
-        raise RuntimeError("the payment was declined")
-
-
-if __name__ == "__main__":
-    main()
-"""
+AGENT = read_program("cli/model_and_three_tools.py")
 OURS = str(CHECKOUT / "src" / "reenact")
 """What a traceback of ours names; an agent may end with one of its own."""
 _LIMIT_S = 300

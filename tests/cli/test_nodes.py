@@ -9,32 +9,9 @@ from pathlib import Path
 
 import pytest
 
-GRAPH = """
-from typing import TypedDict
-import reenact
-from langgraph.graph import END, START, StateGraph
+from tests.programs import read_program
 
-@reenact.tool(effect="read")
-def look(what, n):
-    return f"{what} {n}"
-
-class State(TypedDict):
-    facts: list[str]
-
-def weather(state):
-    return {"facts": [look("weather", 1)]}
-
-def book(state):
-    return {"facts": [look("table", 1)]}
-
-builder = StateGraph(State)
-for node in (weather, book):
-    builder.add_node(node.__name__, node)
-builder.add_edge(START, "weather")
-builder.add_edge("weather", "book")
-builder.add_edge("book", END)
-builder.compile().invoke({"facts": []})
-"""
+GRAPH = read_program("cli/graph_of_two_nodes.py")
 
 
 @pytest.mark.timeout(300)

@@ -18,40 +18,9 @@ from reenact.testing import ProviderProcess, weak
 from reenact.testing.expectations.courts import Opinion, Question
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.expectations.kept_opinions import TAG, KeptOpinions
+from tests.programs import read_program
 
-GRADERS = """
-import os
-from os import getcwd
-
-def polite(run):
-    return "please" in str(run.answer).lower()
-
-def complains(run):
-    searches = run.calls("search_docs")
-    return f"{len(searches)} searches for {searches[0].args['query']}" if len(searches) > 1 else ""
-
-def scored(run):
-    return 1 / max(1, len(run.calls("search_docs")))
-
-def asserts(run):
-    assert run.state("search")["searches"] < 5, "it went on searching"
-    return True
-
-def nothing(run):
-    pass
-
-def broken(run):
-    raise KeyError("oops")
-
-async def later(run):
-    return True
-
-def looks(run):
-    return (run.run.user == "u1" and run.input is None and next(iter(run.events)).number == 0
-            and len(list(run.steps)) >= 1 and run.tokens == 0 and run.recording.count() > 0)
-
-lambda_one = lambda run: True
-"""
+GRADERS = read_program("expectations/graders_of_a_house.py")
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from reenact.triage.run_features import features_of
 from tests.interop.spans import chat, text, tool
 from tests.interop.test_traces import agent
 from tests.kit.recorded import Desk
+from tests.programs import read_program
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"
 
@@ -82,29 +83,7 @@ def test_cold_cases_are_no_graph(desk: Desk) -> None:
     assert "--cold and --tree" in desk.run("ls", "--cold", "--tree", status=2).stderr
 
 
-LIVE = """
-import sys, threading
-import reenact
-
-@reenact.tool(effect="read")
-def connect(host: str):
-    return threading.Lock()
-
-@reenact.tool(effect="read")
-def fetch(page: int):
-    return "p" * page
-
-@reenact.tool(effect="read")
-def within(page: int):
-    return len(fetch(page)), threading.current_thread().name
-
-@reenact.tool
-def fine(page: int):
-    return page
-
-with reenact.record(agent="desk", policy=reenact.Policy(largest_value_mb=0.01)) as run:
-    globals()[sys.argv[1]]("db" if sys.argv[1] == "connect" else 20_000)
-"""
+LIVE = read_program("kit/results_that_are_not_kept.py")
 LACKING = {
     "connect": ("1 of 1 returned what cannot be stored", "let connect return data"),
     "fetch": ("1 of 1 are withheld", "a larger largest_value_mb in the settings"),

@@ -16,6 +16,7 @@ import trio
 import trio.testing
 
 import reenact
+from tests.programs import read_program
 
 from .driver import Program, Recorded, World, record, record_and_replay, replay
 
@@ -315,36 +316,7 @@ def test_a_run_that_was_under_way_before_anything_was_hooked() -> None:
     assert (ended.stdout, ended.stderr) == ("['a', 'b', 'c'] [('root/child#1', 0), ('root/child#2', 0)] 0\n", "")
 
 
-LATE = """
-import trio
-said = []
-async def child(name):
-    await trio.sleep(0.001)
-    await look(name)
-    said.append(name)
-async def bystander():
-    await trio.sleep(0.0005)
-    await trio.sleep(0.05)
-    await trio.to_thread.run_sync(said.append, "c")
-async def main():
-    import reenact
-    global look
-    @reenact.tool(effect="read")
-    async def look(name):
-        await trio.sleep(0.001)
-        return name
-    store = reenact.open_store("memory:late")
-    async with trio.open_nursery() as outer:
-        outer.start_soon(bystander)
-        async with reenact.record(store=store):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(child, "a")
-                nursery.start_soon(child, "b")
-    (run,) = store.runs()
-    events = list(store.open(run.id).events())
-    print(said, [(event.lane, event.position) for event in events if event.call.name == "look"], run.totals.unproven)
-trio.run(main)
-"""
+LATE = read_program("order/recording_begun_beside_a_task.py")
 
 
 def test_a_program_that_asks_something_else_diverges_and_ends() -> None:

@@ -11,28 +11,9 @@ from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.opened_golden import open_golden
 from tests.plugin.desk import Desk
+from tests.programs import read_program
 
-LEAVES = """
-import os
-import pytest
-
-@pytest.mark.reenact("refund-loop")
-def test_first(tmp_path):
-    os.chdir(tmp_path)
-    {more}
-
-@pytest.mark.reenact("refund-loop")
-def test_judged(replayed):
-    assert replayed.outcome.boundaries == 2
-
-@pytest.mark.reenact("same/greeting")
-def test_same(replayed):
-    assert replayed.outcome.status == "passed"
-
-@pytest.mark.reenact("graded")
-def test_graded():
-    pass
-"""
+LEAVES = read_program("plugin/folder_left_changed.py")
 
 
 @pytest.mark.parametrize("more", ["", "os.rmdir(tmp_path)"], ids=["changed", "gone"])
@@ -43,6 +24,6 @@ def test_where_a_test_has_left_the_process_changes_no_golden(desk: Desk, more: s
     shutil.copy(desk.folder / "tests/goldens/refund-loop.reenact", graded)
     golden = replace(open_golden(graded).golden, name="graded", expect=(expect("grade('grading:fine')").to_json(),))
     with_golden(graded, golden)
-    desk.write("tests/test_it.py", LEAVES.format(more=more))
+    desk.write("tests/test_it.py", LEAVES.replace("os.chdir(tmp_path)\n", f"os.chdir(tmp_path)\n    {more}\n"))
     ended = desk.pytest("-q")
     assert ended.counts == {"passed": 4}, ended.out

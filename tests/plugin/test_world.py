@@ -11,40 +11,11 @@ import pytest
 
 from reenact.testing import ProviderProcess
 from tests.plugin.desk import Desk, results
+from tests.programs import read_program
 
-BODIES = """
-import os, socket, subprocess, sys, urllib.request
-import pytest
-
-HOST, PORT = os.environ["WORLD"].removeprefix("http://").split(":")
-
-def reach():
-    socket.create_connection((HOST, int(PORT)), timeout=5).close()
-
-@pytest.fixture
-def prepared():
-    reach()
-
-@pytest.mark.reenact("refund-loop")
-def test_reaches(prepared):
-    reach()
-
-@pytest.mark.reenact("refund-loop")
-def test_reaches_and_does_not_tell():
-    try:
-        reach()
-    except OSError:
-        pytest.skip("no network")
-
-@pytest.mark.reenact("refund-loop")
-def test_reaches_nothing():
-    left, right = socket.socketpair()
-    left.close(), right.close()
-    assert subprocess.run([sys.executable, "-c", ""]).returncode == 0
-
-def test_afterwards():
-    reach()
-"""
+BODIES = read_program("plugin/bodies_that_reach_the_world.py")
+REACHES = BODIES[: BODIES.index("socket.create_connection(")].count("\n") + 1
+"""The line that connects."""
 ONE = """
 import pytest
 
@@ -70,7 +41,7 @@ def test_the_body_of_a_test_is_kept_from_the_network_and_nothing_stays_closed(
     host = world.url.removeprefix("http://")
     for name in ("test_reaches", "test_reaches_and_does_not_tell"):
         assert found[name][1].startswith("golden refund-loop was refused contact with the world (exit code 5)\n")
-        assert f"refused: connection to {host} at tests/test_it.py:8\n" in found[name][1]
+        assert f"refused: connection to {host} at tests/test_it.py:{REACHES}\n" in found[name][1]
         assert "  next: python -m pytest --reenact=missing" in found[name][1]
 
 

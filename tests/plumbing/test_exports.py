@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.programs import read_program
+
 from .conftest import Bench
 
 AGENT = """
@@ -151,45 +153,15 @@ def test_a_project_adds_a_rule(bench: Bench) -> None:
     assert "plumbing 2" in bench.replay(code=1)
 
 
-QUEUE = """
-import json, queue, random, threading, time, urllib.request
-
-def post(path, body):
-    request = urllib.request.Request("WORLD" + path, json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
-
-todo = queue.Queue()
-
-def hand_over():
-    while True:
-        name = todo.get()
-        post("/v1/logs", {"resourceLogs": [{"name": name, "id": random.random()}]})
-        todo.task_done()
-        time.sleep(0)
-
-def watch():
-    while True:
-        time.sleep(10)
-
-for each in (hand_over, watch):
-    threading.Thread(target=each, daemon=True).start()
-for name in range(COUNT):
-    todo.put(name)
-deadline = time.time() + 5
-with todo.all_tasks_done:
-    while todo.unfinished_tasks and time.time() < deadline:
-        todo.all_tasks_done.wait(timeout=deadline - time.time())
-print(post("/ask", {})["value"])
-"""
+QUEUE = read_program("plumbing/queue_of_telemetry.py")
 
 
 def test_a_queue_beside_a_thread_that_only_sleeps(bench: Bench) -> None:
     """What sleeps periodically does not keep an exporter, and who waits for it, from going on."""
-    bench.record(QUEUE.replace("COUNT", "3"))
+    bench.record(QUEUE)
     assert "verdict: same" in bench.replay()
     for count in ("1", "9"):
-        bench.write(QUEUE.replace("COUNT", count))
+        bench.write(QUEUE.replace("range(3)", f"range({count})"))
         last = bench.replay()
         assert "verdict: same" in last, last
         assert f"plumbing {count}" in last

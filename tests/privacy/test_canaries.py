@@ -20,6 +20,7 @@ import pytest
 import reenact
 from reenact.store.run_records import records_of
 from tests.privacy.canaries import seen
+from tests.programs import read_program
 
 _ALPHABET = string.ascii_letters + string.digits
 _KINDS = (
@@ -40,80 +41,9 @@ _PLACES = (
     *("output", "error_output", "tag", "user", "tenant", "session", "agent", "version", "own_argv"),
 )
 
-PROGRAM = """
-import asyncio, logging, os, subprocess, sys, threading, urllib.request
-import reenact
-
-C = {name: text[::-1] for name, text in CANARIES.items()}
-logging.basicConfig()
-
-@reenact.tool(effect="none")
-def computed(password):
-    return {"client_secret": C["result"], "n": N}
-
-@reenact.tool(effect="read")
-def asked(query):
-    return ["found", C["frozen_result"], query]
-
-@reenact.tool(effect="read")
-def refused():
-    raise PermissionError(f"key {C['tool_error']} is not permitted")
-
-async def work():
-    with reenact.step("in a task", {"n": N}):
-        await asyncio.sleep(0)
-work.__qualname__ = C["task"]
-
-def threaded():
-    with reenact.step("in a thread", {"n": N}):
-        pass
-threaded.__qualname__ = C["thread"]
-
-with reenact.step("plan", {"api_key": C["state"], "list": [1, C["state_list"]], "n": N}) as state:
-    state["password"] = C["after"]
-    reenact.note("seen", {"token": C["note"], "n": N})
-computed(C["argument"])
-asked({"access_token": C["frozen_argument"], "n": N})
-try:
-    refused()
-except PermissionError as error:
-    print("refused:", str(error)[:4])
-try:
-    with reenact.step(f"step {C['step']}", {"n": N}):
-        raise LookupError(f"no {C['error']} here")
-except LookupError:
-    pass
-named = reenact.tool(effect="read", name=f"tool-{C['tool']}")(lambda n: n)
-named(N)
-
-request = urllib.request.Request(
-    f"http://127.0.0.1:{PORT}/v1/keys/{C['url']}/usage?q=1&token={C['query']}&n={N}",
-    data=b'{"n": %d, "key": "' % N + C["body"].encode() + b'"}',
-    headers={"Authorization": "Bearer " + C["header"], "content-type": "application/json"},
-)
-with urllib.request.urlopen(request, timeout=20) as answer:
-    print(len(answer.read()))
-
-quiet = {"stdout": subprocess.DEVNULL}
-subprocess.run(["true", C["argv"], "--password", C["argv_named"], str(N)], **quiet)
-subprocess.run(["true", "-u", "user:" + C["argv_user"], "-p" + C["argv_attached"]], **quiet)
-subprocess.run(f"true --token '{C['shell']}' && true", shell=True, **quiet)
-
-asyncio.run(work())
-thread = threading.Thread(target=threaded)
-thread.start()
-thread.join()
-
-print(sum(len(name) for name in os.listdir("found")) > 0, file=sys.stderr)
-with open("found/" + C["read"] + ".txt") as file:
-    file.read()
-with open(C["written"] + ".txt", "w") as file:
-    file.write("x")
-print(len(os.environ["THE_API_KEY"]) > 0)
-logging.warning("key %s was refused", C["log"])
-print("the key is", C["output"], N)
-print("the key is", C["error_output"], N, file=sys.stderr)
-"""
+LEAD = "CANARIES: dict[str, str] = {}\nPORT = 0\nN = 1\n"
+"""The lines of the programs that a test replaces."""
+PROGRAM = read_program("privacy/secrets_in_every_place.py")
 
 
 def canaries(seed: int) -> dict[str, str]:
@@ -178,7 +108,7 @@ def test_no_canary_is_kept_or_said_anywhere(seed: int, tmp_path: Path, server: T
     def source(number: int) -> None:
         backwards = {name: text[::-1] for name, text in planted.items()}
         head = f"CANARIES = {backwards!r}\nPORT = {server.server_port}\nN = {number}\n"
-        (project / "agent.py").write_text(head + PROGRAM)
+        (project / "agent.py").write_text(PROGRAM.replace(LEAD, head))
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "reenact", *words]
@@ -228,45 +158,7 @@ def test_no_canary_is_kept_or_said_anywhere(seed: int, tmp_path: Path, server: T
                 assert leaked(seen(list(records_of(store.open(each)))), planted) == []
 
 
-GOES_ON = """
-import os, sys, urllib.request
-import reenact
-C = {name: text[::-1] for name, text in CANARIES.items()}
-
-@reenact.tool(effect="read")
-def looked(query):
-    if query["n"] == 2 and not os.path.exists("goes-on"):
-        open("looking", "w").close()
-        sys.stdin.read()
-        os._exit(9)
-    return {"client_secret": C["result"], "found": C["frozen_result"], "n": query["n"]}
-
-@reenact.tool
-def sent(password, n):
-    return {"token": C["answer"], "echo": C["argument"], "n": n}
-
-with reenact.step("plan", {"api_key": C["state"], "n": N}) as state:
-    state["password"] = C["after"]
-    reenact.note("seen", {"token": C["note"], "n": N})
-n = state["n"]
-print("password =", C["output"], n, flush=True)
-print("it is", C["output"], C["answer"], file=sys.stderr, flush=True)
-request = urllib.request.Request(
-    f"http://127.0.0.1:{PORT}/v1/keys/{C['url']}/usage?token={C['query']}&n={n}",
-    data=b'{"n": %d, "key": "' % n + C["body"].encode() + b'"}',
-    headers={"Authorization": "Bearer " + C["header"], "content-type": "application/json"},
-)
-reenact.tool(effect="read", name="ask")(lambda: urllib.request.urlopen(request, timeout=20).read().decode())()
-try:
-    looked({"access_token": C["frozen_argument"], "n": n})
-    sent(C["argument"], n)
-    reenact.tool(effect="read", name=f"tool-{C['tool']}")(lambda n: n)(n)
-    with reenact.step(f"step {C['step']}", {"n": n, "secret": C["state_list"]}):
-        raise LookupError(f"no {C['error']} here")
-except LookupError:
-    pass
-print("the key is", C["output"], n, flush=True)
-"""
+GOES_ON = read_program("privacy/secrets_of_a_run_that_goes_on.py")
 
 
 def test_no_canary_is_kept_or_said_by_forks_and_resumptions(tmp_path: Path, server: ThreadingHTTPServer) -> None:
@@ -281,7 +173,7 @@ def test_no_canary_is_kept_or_said_by_forks_and_resumptions(tmp_path: Path, serv
 
     def write(number: int) -> None:
         head = f"CANARIES = {backwards!r}\nPORT = {server.server_port}\nN = {number}\n"
-        (project / "agent.py").write_text(head + GOES_ON)
+        (project / "agent.py").write_text(GOES_ON.replace(LEAD, head))
 
     def run(*words: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "reenact", *words]

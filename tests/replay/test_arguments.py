@@ -7,79 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fresh.desk import Desk
+from tests.programs import read_program
 
-PROGRAM = """
-import sys
-from dataclasses import dataclass, field
-from enum import Enum
-
-import reenact
-
-
-class Haste(Enum):
-    SLOW = 1
-    FAST = 2
-
-
-@dataclass
-class Task:
-    order: str
-    haste: Haste = Haste.SLOW
-    tags: list[str] = field(default_factory=list)
-
-
-class Gone(Exception):
-    pass
-
-
-@reenact.tool(effect="read")
-def find(order: str) -> Task:
-    if order == "0":
-        raise Gone(order)
-    return Task(order)
-
-
-def done(*tasks):
-    assert all(type(each) is Task and type(each.haste) is Haste for each in tasks), tasks
-    try:
-        find("0")
-    except Gone:
-        return [find(each.order) for each in tasks]
-
-
-@reenact.record
-def placed(task: Task):
-    return done(task)
-
-
-@reenact.record
-def named(*, task: "Task | None" = None):
-    return done(task)
-
-
-@reenact.record
-def further(first: str, *tasks: Task, **others: Task):
-    return done(*tasks, *others.values())
-
-
-@reenact.record
-def inside(batches: dict[str, list[Task]]):
-    return done(*batches["new"])
-
-
-@reenact.record
-async def later(task: Task):
-    return done(task)
-
-
-@reenact.record
-def undeclared(task):
-    return done(task)
-
-
-if __name__ == "__main__":
-    CALLS
-"""
+PROGRAM = read_program("replay/arguments_of_declared_types.py")
 CALLS = {
     "placed": 'placed(Task("7", Haste.FAST, ["x"]))',
     "named": 'named(task=Task("7"))',
@@ -91,7 +21,7 @@ CALLS = {
 
 def called(folder: Path, call: str) -> Desk:
     desk = Desk(folder)
-    (desk.folder / "agent.py").write_text(PROGRAM.replace("CALLS", call))
+    (desk.folder / "agent.py").write_text(PROGRAM.replace('placed(Task("1"))', call))
     ended = desk.run("python", "agent.py")
     assert ended.code == 0, ended.err.decode()
     return desk

@@ -8,31 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.kit.recorded import Desk
+from tests.programs import read_program
 
-AGENT = """
-import faulthandler, os, signal, sys
-import reenact
-
-@reenact.tool(effect="read")
-def look(number):
-    return number
-
-def give_up(how):
-    if how == "crash":
-        faulthandler._sigsegv()
-    elif how == "abort":
-        os.abort()
-    elif how == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif how == "end":
-        import ctypes
-        ctypes.CDLL(None)._exit(1)
-
-for number in range(3):
-    look(number)
-give_up(os.environ.get("HOW", ""))
-look(3)
-"""
+AGENT = read_program("replay/deaths_of_every_kind.py")
 
 
 @pytest.fixture

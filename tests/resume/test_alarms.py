@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fresh.desk import Desk
+from tests.programs import read_program
 from tests.ringing import ALARMS, RUNG
 
 pytestmark = ALARMS
@@ -129,28 +130,7 @@ def test_those_of_the_processors_time_go_on(tmp_path: Path) -> None:
     assert b"verdict: same" in desk.replay().err
 
 
-FORGOTTEN = """
-    import asyncio, os
-    import reenact
-
-    @reenact.tool
-    async def pay(order):
-        await asyncio.sleep(60)
-        return order
-
-    async def main():
-        with reenact.step("paying", {"order": 1}):
-            task = asyncio.create_task(pay(1))
-            await asyncio.sleep(0.2)
-        if not os.path.exists("patient"):
-            task.cancel()
-        try:
-            print(await task)
-        except asyncio.CancelledError:
-            print("cancelled")
-
-    asyncio.run(main())
-"""
+FORGOTTEN = read_program("resume/payment_that_is_cancelled.py")
 
 
 def test_who_waits_for_what_never_comes_is_told_at_once(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from reenact.facts.run import Status
 from reenact.store import open_store
 from reenact.store.store_check import check_store
 from tests.conftest import ROOT
+from tests.programs import read_program
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="recorders are forked here, for there are many")
 
@@ -28,33 +29,7 @@ KILLS, MANY = 25, 500
 """How many recorders are killed, outside of a sweep and in one."""
 IN_ONE_STORE = 10
 
-RECORDERS = """
-import itertools, os, sys
-import reenact
-from tests.store.test_kills import message
-
-def record(store):
-    state = {"messages": [], "turn": 0}
-    with reenact.record(agent="agent", store=store) as run:
-        os.write(1, b"run %s\\n" % run.id.encode())
-        for turn in itertools.count():
-            with reenact.step("grows", state, grows=("messages",)):
-                state["messages"] += [message(2 * turn), message(2 * turn + 1)]
-                state["turn"] = turn
-            with reenact.step("whole", {"last": state["messages"][-20:], "turn": turn}):
-                print("turn", turn, file=sys.stderr)
-            if turn % 4 == 0:
-                run.flush()
-                os.write(1, b"ack %d\\n" % turn)
-
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        record(line.strip())
-    os.write(1, b"pid %d\\n" % child)
-    os.waitpid(child, 0)
-    os.write(1, b"gone 0\\n")
-"""
+RECORDERS = read_program("store/recorder_of_growing_state.py")
 """Forks a recorder for each line, which is the store that it records into, and waits for its end."""
 
 

@@ -24,6 +24,7 @@ from reenact.store.store_check import check_store
 from reenact.store.store_migration import MigrationPlan, MigrationResult
 from reenact.store.versions import OLDEST_READER, WRITTEN
 from tests.conftest import ROOT
+from tests.programs import read_program
 from tests.store.aging import age, formats
 from tests.store.damaging import change, fill
 from tests.store.records import closing, issued, new_run, opening, settled
@@ -181,29 +182,7 @@ def test_a_full_disk_leaves_a_store_that_reads_as_before_and_the_next_call_goes_
     assert said(path) == before and check_store(path).breaks == () and plan(path).is_new
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from reenact.store import backup, log_migration
-from reenact.store.connection import WriteConnection
-from reenact.store.sqlite_store import SqliteStore
-
-log_migration.STEP_BYTES, log_migration._ROWS, backup._PAGES = 4096, 7, 8
-at, steps = int(sys.argv[2]), []
-
-def step(*_):
-    steps.append(1)
-    if len(steps) == at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-checkpoint = WriteConnection.checkpoint
-WriteConnection.checkpoint = lambda self, **options: (step(), checkpoint(self, **options), step())
-with SqliteStore(Path(sys.argv[1])) as store:
-    store.writing()._connection.set_trace_callback(lambda sql: step())
-    migration = store.migration()
-    migration.migrate(store.writing(), migration.plan(), lambda *_: step())
-print(len(steps))
-"""
+KILLED = read_program("store/migration_killed_at_a_step.py")
 
 
 def run_killed(path: Path, at: int) -> subprocess.CompletedProcess[str]:

@@ -19,6 +19,7 @@ from reenact.facts.suspicions.healthy_runs import profile, unheard_of
 from reenact.facts.suspicions.ranking import Suspect, ranked
 from reenact.store.back_ends import open_store
 from tests.fresh.desk import Desk
+from tests.programs import read_program
 from tests.suspicions.test_rules import model, tool
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "suspicious-events.md"
@@ -103,27 +104,7 @@ def test_the_docs_print_the_rates_that_are_measured(shared_data: Path, monkeypat
     assert best_positions([]) == ()
 
 
-AGENT = """
-import sys
-import reenact
-
-@reenact.tool(effect="read")
-def price(sku):
-    return {} if sku == "lamp" else {"price": 120}
-
-@reenact.tool
-def pay(amount):
-    return "paid"
-
-@reenact.tool(effect="read")
-def stock(sku):
-    return {"left": 3}
-
-with reenact.record(agent="shop"):
-    for sku in ("cup", "jug", "pan"):
-        stock(sku=sku)
-    pay(amount=price(sku=sys.argv[1])["price"])
-"""
+AGENT = read_program("suspicions/price_that_is_not_there.py")
 
 
 @pytest.fixture

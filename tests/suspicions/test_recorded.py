@@ -9,35 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fresh.desk import Desk
+from tests.programs import read_program
 
-AGENT = """
-import reenact
-
-@reenact.tool(effect="read")
-def orders(user_id):
-    return {"orders": []}
-
-@reenact.tool(effect="read")
-def price(sku):
-    if sku == "lamp":
-        raise LookupError("no such lamp")
-    return {"price": 120}
-
-@reenact.model
-def model(question):
-    return {"cup": "It costs 120.", "lamp": "It costs 999."}[question]
-
-with reenact.record(agent="shop", user="u-17"):
-    orders(user_id="u-18")
-    orders(user_id="u-18")
-    price(sku="cup")
-    model("cup")
-    try:
-        price(sku="lamp")
-    except LookupError:
-        pass
-    model("lamp")
-"""
+AGENT = read_program("suspicions/answers_that_nothing_supports.py")
 
 SAID = [
     {"role": "user", "content": "My user id is mia_3668. Which order is mine?"},

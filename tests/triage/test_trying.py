@@ -22,42 +22,9 @@ from reenact.testing.provider.script import Rule, Script, When
 from tests.interop.spans import chat, text
 from tests.interop.test_traces import agent as root_span
 from tests.kit.recorded import Desk
+from tests.programs import read_program
 
-AGENT = '''
-"""Says how an order stands: a model tells which order is meant, as JSON, and the order service is asked."""
-
-import json
-import os
-import sys
-import urllib.request
-
-import reenact
-
-PROMPT = "Be chatty."
-
-
-@reenact.tool(effect="read")
-def lookup_order(order: str) -> dict:
-    if os.path.exists("shut"):
-        raise RuntimeError("the real tool was called")
-    return {"id": order, "state": "sent"}
-
-
-def ask(question: str) -> str:
-    messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": question}]
-    request = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        json.dumps({"model": "gpt-5.4-mini", "messages": messages}).encode(),
-        {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
-    )
-    with urllib.request.urlopen(request) as reply:
-        return json.load(reply)["choices"][0]["message"]["content"]
-
-
-wanted = json.loads(ask(sys.argv[1]))
-order = wanted["order"]
-print(f"{order} was {lookup_order(order)['state']}" if order else "Which order?")
-'''
+AGENT = read_program("triage/order_told_as_json.py")
 
 BLOCK = """
 import reenact

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import read_program
+
 from .conftest import World
 
 ASK = """
@@ -336,29 +338,7 @@ with open("count.txt", "w") as file:
     assert "the file count.txt is not as it was when the run began" in forked.stderr, forked.stderr
 
 
-IN_PROCESS = """
-import os, sys
-import reenact
-
-@reenact.tool(effect="read")
-def ask(question):
-    return len(question)
-
-def agent():
-    if not os.path.exists("cache"):
-        ask("new")
-        os.mkdir("cache")
-    with open("log", "a") as file:
-        file.write("a line\\n")
-    return ask(open("log").read() if sys.argv[1:] != ["short"] else "a line\\n")
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["record"]:
-        reenact.record(agent)()
-    else:
-        found = reenact.replay("@", entry=agent)
-        print(found.verdict, found.divergence and found.divergence.cause, *found.report.remarks)
-"""
+IN_PROCESS = read_program("world/log_that_grows.py")
 
 
 def test_a_replay_in_the_process_of_its_caller_names_what_is_not_as_it_was(world: World) -> None:
