@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import subprocess  # noqa: F401 - what a program does may be to wait for one
 import time
 import urllib.request
 
