@@ -91,17 +91,27 @@ class EventNotFound(StoreError, LookupError):
 
 
 class BlobMissing(StoreError):
-    """A payload that the log names is not in the store (``digest``).
+    """A payload that the log names is not in the store.
 
     Attributes:
+        digest: The digest of the payload.
         reason: ``withheld`` where the store knows that the payload was removed, or never kept; empty where it was lost.
     """
 
+    digest: str
     reason: str = ""
 
 
 class BlobCorrupt(StoreError):
-    """A payload is not the one that was stored (``digest`` expected, ``found``)."""
+    """A payload is not the one that was stored.
+
+    Attributes:
+        digest: The digest of what was stored.
+        found: The digest of what is there.
+    """
+
+    digest: str
+    found: str
 
 
 class StoreBusy(StoreError):
@@ -109,7 +119,15 @@ class StoreBusy(StoreError):
 
 
 class FormatTooNew(StoreError):
-    """The store was written by a newer version (``written``, ``readable``)."""
+    """The store was written by a newer version.
+
+    Attributes:
+        written: Its format.
+        readable: The newest format that this version reads.
+    """
+
+    written: int
+    readable: int
 
 
 class RecordingError(ReenactError):
@@ -173,7 +191,13 @@ class Divergence(ReplayError):
 
 
 class UnreplayableRun(ReplayError):
-    """The run lacks something that a replay needs (``missing``), or its code must not run here."""
+    """The run lacks something that a replay needs, or its code must not run here.
+
+    Attributes:
+        missing: What the run lacks, each by its name.
+    """
+
+    missing: tuple[str, ...] = ()
 
 
 class EffectRefused(ReplayError):

@@ -64,7 +64,7 @@ def raised(make: Any) -> BaseException:
     raise AssertionError
 
 
-def chained() -> BaseException:
+def chained() -> Exception:
     try:
         try:
             os.stat("no such file")
@@ -74,6 +74,7 @@ def chained() -> BaseException:
         error.add_note("first note")
         error.add_note("second")
         return error
+    raise AssertionError
 
 
 def in_context() -> BaseException:
@@ -95,7 +96,7 @@ def slotted() -> BaseException:
 ERRORS: dict[str, Any] = {
     "value": lambda: ValueError("v", 1, b"x"),
     "no arguments": KeyError,
-    "missing key": lambda: raised(lambda: {}["k"]),
+    "missing key": lambda: raised(lambda: dict[str, int]()["k"]),
     "no file": lambda: raised(lambda: os.stat("/no such file")),
     "two files": lambda: OSError(18, "cross", "a", None, "b"),
     "connection": lambda: ConnectionResetError(104, "reset"),
@@ -210,7 +211,7 @@ def test_a_class_that_is_not_loaded_is_refused_and_nothing_is_imported() -> None
     for name in ("antigravity.Fly", "this.Zen", "no.such.Thing", "builtins.int", "os.path", "nodots"):
         with pytest.raises(UnreplayableRun, match="not loaded") as caught:
             restore_error(ErrorFact(name, "text", b'{"~tuple":[]}'))
-        assert caught.value.missing == name
+        assert caught.value.missing == (name,)
     assert "antigravity" not in sys.modules and "this" not in sys.modules
 
 

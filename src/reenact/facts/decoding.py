@@ -50,7 +50,7 @@ def decode(body: bytes, declared: object = None) -> Any:
             f"a stored value cannot be read: {error}",
             cause="it was written by another version, or is damaged",
             next_command="reenact replay @ --events",
-            missing="value",
+            missing=("value",),
         ) from error
     if b'"~' not in body:
         return node  # plain JSON data holds no tag
@@ -85,19 +85,19 @@ def _tagged(tag: str, data: Json, of: Candidates) -> Any:
                 f"a recorded {tag[1:]} was redacted: some of it was removed, and the rest is no {tag[1:]}",
                 cause="it held a credential when it was recorded",
                 next_command="reenact replay @ --events",
-                missing=tag,
+                missing=(tag,),
             ) from error
         raise UnreplayableRun(
             f"a stored {tag[1:]} cannot be made again here: {error!r}",
             cause="it was written by another version, or needs a library or time zone that is not loaded here",
             next_command="reenact replay @ --events",
-            missing=tag,
+            missing=(tag,),
         ) from error
     raise UnreplayableRun(
         f"a stored value is of an unknown sort: {tag}",
         cause="it was written by a newer version",
         next_command="pip install --upgrade reenact",
-        missing=tag,
+        missing=(tag,),
     )
 
 
@@ -125,7 +125,7 @@ def _opaque(data: Json, of: Candidates) -> Any:
         f"a recorded value was {data}, which cannot be stored: a live value is needed there",
         cause="only data can be kept: standard types, dataclasses, pydantic models, exceptions",
         next_command="reenact replay @ --through TOOL",
-        missing=data,
+        missing=(data,),
     )
 
 
@@ -136,7 +136,7 @@ def _declared_class(name: str, of: Candidates) -> tuple[type, dict[Any, Any]]:
             f"a recorded value was a {name}, and the code does not declare that type there",
             cause=f"records come back only through declared types: annotate it (-> {name.rsplit('.', 1)[-1]})",
             next_command="reenact replay @",
-            missing=name,
+            missing=(name,),
         )
     return chosen
 
@@ -193,7 +193,7 @@ def _codec(data: Json, of: Candidates) -> Any:
         f"a recorded {name} cannot be made again: this program has not loaded that class",
         cause="the module that defines it is not imported here: import it in the agent's own module",
         next_command="reenact replay @ --through TOOL",
-        missing=name,
+        missing=(name,),
     )
 
 

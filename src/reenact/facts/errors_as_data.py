@@ -64,7 +64,7 @@ def _data(fact: ErrorFact) -> dict[str, Any]:
             f"a recorded {fact.type} cannot be raised again: its arguments could not be stored",
             cause="the exception holds something that is not data",
             next_command="reenact replay @ --through TOOL",
-            missing=fact.type,
+            missing=(fact.type,),
         )
     data: dict[str, Any] = {"type": fact.type, "args": json.loads(fact.args), "suppress": fact.suppress_context}
     if fact.state is not None:

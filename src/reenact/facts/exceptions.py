@@ -163,7 +163,7 @@ def loaded_class(name: str) -> type[BaseException]:
         f"a recorded {name} cannot be raised again: {problem}",
         cause="no substitute is raised, it would take another branch: import the class in the agent's own module",
         next_command="reenact replay @ --through TOOL",
-        missing=name,
+        missing=(name,),
     )
 
 

@@ -71,7 +71,7 @@ def canonical(
             f"the recording compares calls by the rule {rule!r}, which this version does not know",
             cause="the run was recorded by a newer version of reenact",
             next_command="pip install --upgrade reenact",
-            missing=rule,
+            missing=(rule,),
         )
     counter: Counter[str] = Counter() if ignored is None else ignored
     if name == "http":

@@ -46,7 +46,7 @@ def undeclared_of(function: Callable[..., Any], arguments: EncodedValue) -> tupl
     try:
         given_to(function, arguments.body)
     except UnreplayableRun as error:
-        return tuple(name for name in arguments.shapes if name == error.facts.get("missing"))
+        return tuple(name for name in arguments.shapes if (name,) == error.missing)
     except Exception as error:
         let_through(error)
     return ()

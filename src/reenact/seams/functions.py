@@ -143,7 +143,7 @@ class Seam:
                 decode(result.body, declared)
                 found = ()
             except UnreplayableRun as error:
-                found = tuple(name for name in result.shapes if name == error.facts.get("missing"))
+                found = tuple(name for name in result.shapes if (name,) == error.missing)
             except Exception as error:
                 let_through(error)
                 found = ()

@@ -97,7 +97,7 @@ def stale(question: Question, why: str, next_command: str = "") -> UnreplayableR
 
 def is_stale(error: ReenactError) -> bool:
     """Whether an error says that an opinion is not there."""
-    return isinstance(error, UnreplayableRun) and error.facts.get("missing") == MISSING
+    return isinstance(error, UnreplayableRun) and error.missing == MISSING
 
 
 def _short(text: str) -> str:

@@ -183,5 +183,5 @@ def gone(run: Run, plan: Plan, call: Call, began: Event | None, why: str) -> Unr
         next_command=f"reenact fork {where} --live all --allow-write '{sent}'"
         if call.kind is Kind.WEBSOCKET
         else f"reenact fork {where} --rev HEAD",
-        missing=call.kind.value,
+        missing=(call.kind.value,),
     )
