@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,9 @@ def _last(store: reenact.Store) -> reenact.Run:
 
 
 def test_a_function_is_a_run_with_its_arguments(store: reenact.Store) -> None:
-    who = {"user": "u_7710", "tenant": "acme", "session": "s1", "tags": {"ticket": "8821"}}
-
-    @reenact.record(agent="orders@1.2", store=store, **who)
+    @reenact.record(
+        agent="orders@1.2", store=store, user="u_7710", tenant="acme", session="s1", tags={"ticket": "8821"}
+    )
     def agent(question: str, *, times: int = 2) -> list[Any]:
         return [look(f"{question} {n}") for n in range(times)]
 
@@ -95,7 +96,7 @@ def test_a_generator_is_a_run(store: reenact.Store) -> None:
 
 def test_a_generator_left_early_is_a_run_that_ended_there(store: reenact.Store) -> None:
     @reenact.record(store=store)
-    def agent() -> Iterator[Any]:
+    def agent() -> Generator[Any, None, None]:
         while True:
             yield look("more")
 
@@ -285,4 +286,9 @@ def test_hooks_that_cannot_be_set_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_name_by_position_is_answered_with_the_option() -> None:
     with pytest.raises(UsageError, match=r"record\(agent='refunds'\)"):
-        reenact.record("refunds")
+        reenact.record("refunds")  # type: ignore[call-overload]
+
+
+def test_a_callable_without_a_name_is_refused_before_it_runs() -> None:
+    with pytest.raises(UsageError, match=r"takes a function, not partial\n.*finds a function by its name"):
+        reenact.record(agent="refunds", store="memory:")(partial(look, "x"))

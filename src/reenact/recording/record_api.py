@@ -55,10 +55,10 @@ class Recorder:
 
     def __call__(self, function: F) -> F:
         """Make each call of ``function`` one run."""
-        if not callable(function):
+        if not callable(function) or not hasattr(function, "__qualname__"):
             raise UsageError(
                 f"record takes a function, not {type(function).__name__}",
-                cause="the name of the run is an option: reenact.record(agent='refunds')",
+                cause="a replay finds a function by its name; the run's own is an option: record(agent='refunds')",
                 next_command="python -m pydoc reenact.record",
             )
         if inspect.isasyncgenfunction(function):
