@@ -54,7 +54,8 @@ def _waits(pid: int) -> None:
     if not os.path.isdir(f"/proc/{pid}"):
         time.sleep(1)
         return
-    calm, before = 0, ""
+    calm = 0
+    before: list[str] = []
     for _ in range(1000):
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         calm = calm + 1 if fields[0] == "S" and fields[11:13] == before else 0

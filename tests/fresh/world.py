@@ -163,7 +163,7 @@ class World(BaseHTTPRequestHandler):
         answer = f"call_{uuid.uuid4().hex[:12]}"
         base = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": asked["model"] + "-2026"}
         usage = {"prompt_tokens": chance.randint(5, 90), "completion_tokens": chance.randint(5, 90), "total_tokens": 99}
-        made = [
+        made: list[dict[str, Any]] = [
             {"id": f"{answer}{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
             for n, (name, args) in enumerate(calls)
         ]

@@ -66,6 +66,11 @@ class Exchange:
     end: End | None = None
 
     @property
+    def ended(self) -> EndKind | None:
+        """How it ended, if it did."""
+        return self.end.kind if self.end is not None else None
+
+    @property
     def payload(self) -> bytes:
         return b"".join(self.segments)
 
@@ -75,6 +80,8 @@ class Session:
 
     run = Run("fake")
     reaches_world = True
+    strict: bool
+    """Whether a fault stops the agent."""
 
     def __init__(self) -> None:
         self.faults: list[Exception] = []

@@ -188,7 +188,8 @@ class Server:
                 reader.readline()
             reader.readline()
             return b"".join(parts)
-        return reader.read(int(request.header("content-length") or 0))
+        body: bytes = reader.read(int(request.header("content-length") or 0))
+        return body
 
 
 def _nothing(request: Request) -> list[bytes]:

@@ -63,7 +63,8 @@ def test_a_chain_of_causes_and_contexts() -> None:
     except httpx2.ConnectError as error:
         made = again(error)
         assert told(made) == told(error)
-        assert made.__cause__.__suppress_context__ and type(made.__cause__.__context__) is socket.gaierror
+        cause = made.__cause__
+        assert cause is not None and cause.__suppress_context__ and type(cause.__context__) is socket.gaierror
 
 
 def test_groups_keep_their_parts() -> None:

@@ -61,7 +61,7 @@ def test_a_read_is_answered_with_the_same_bytes(lib: Any, server: Server) -> Non
     assert one.call.head["url"] == f"{server.url}/a?q=%C3%A4%20b"
     assert gzip.decompress(one.payload) == b"hello 1"
     assert one.head["status"] == 200 and one.head["framing"] == "payload" and ["x-twice", "b"] in one.head["headers"]
-    assert one.end is not None and one.end.kind is EndKind.EOF
+    assert one.ended is EndKind.EOF
     assert one.call.source is not None and one.call.source.startswith(__file__)
 
 
@@ -97,7 +97,8 @@ def test_segments_are_delivered_as_they_came(lib: Any, server: Server) -> None:
             return [part async for part in response.aiter_raw()], [line async for line in _none()]
 
     async def _none() -> AsyncIterator[str]:
-        for line in ():
+        lines: tuple[str, ...] = ()
+        for line in lines:
             yield line
 
     live, recording = proven(lambda: (agent(), asyncio.run(agent_async())), server, exchanges=2)
@@ -135,7 +136,7 @@ def test_an_endless_stream_closed_early_replays_up_to_there_and_no_further(lib: 
     live, recording = proven(agent, server, exchanges=1)
     never.set()
     assert live == [b"one", b"two"]
-    assert recording.exchanges[0].end is not None and recording.exchanges[0].end.kind is EndKind.CLOSED
+    assert recording.exchanges[0].ended is EndKind.CLOSED
     parts_read = 3
     with listened(Replaying(recording)), pytest.raises(Halt):
         agent()
@@ -156,7 +157,7 @@ def test_a_response_that_is_let_go_is_closed(lib: Any, how: str, server: Server)
         return first
 
     _, recording = proven(agent, server, exchanges=1)
-    assert recording.exchanges[0].end is not None and recording.exchanges[0].end.kind is EndKind.CLOSED
+    assert recording.exchanges[0].ended is EndKind.CLOSED
 
 
 @both
@@ -196,7 +197,7 @@ def test_connection_errors_are_raised_again_with_their_causes(lib: Any, server: 
     names = [error[0][0].rpartition(".")[2] for error in live[0]]
     assert names == ["ReadError", *["RemoteProtocolError"] * 3, *["ReadTimeout"] * 2, "ConnectError"]
     assert live[0][0][0][2] is not None, "the cause is lost"
-    assert recording.exchanges[2].segments == [b"short"] and recording.exchanges[2].end.kind is EndKind.ERROR
+    assert recording.exchanges[2].segments == [b"short"] and recording.exchanges[2].ended is EndKind.ERROR
 
 
 @both
@@ -236,8 +237,8 @@ def test_a_cancelled_call_waits_until_it_is_cancelled_again(lib: Any, server: Se
 
     live, recording = proven(lambda: asyncio.run(agent()), server, exchanges=2)
     assert live == ["TimeoutError", "TimeoutError"]
-    assert recording.exchanges[0].head is None and recording.exchanges[0].end.kind is EndKind.CANCELLED
-    assert recording.exchanges[1].segments == [b"abc"] and recording.exchanges[1].end.kind is EndKind.CANCELLED
+    assert recording.exchanges[0].head is None and recording.exchanges[0].ended is EndKind.CANCELLED
+    assert recording.exchanges[1].segments == [b"abc"] and recording.exchanges[1].ended is EndKind.CANCELLED
 
 
 @both
@@ -307,7 +308,7 @@ def test_custom_mounted_in_process_and_proxied_transports(
     server.routes["*"] = lambda r: answer(b"%s %d" % (r.target.encode(), r.number))
     calls: list[str] = []
 
-    class Custom(lib.BaseTransport):
+    class Custom(lib.BaseTransport):  # type: ignore[misc]  # of either library
         def handle_request(self, request: Any) -> Any:
             calls.append("custom")
             with lib.Client() as inner:  # an exchange below an exchange is no exchange of the agent's
@@ -364,7 +365,7 @@ def test_a_body_that_the_transport_has_read_is_read(lib: Any, still: bool, serve
     packed = [("Content-Encoding", "gzip")]
     server.routes["/a"] = lambda r: answer(gzip.compress(b"%d" % r.number), headers=packed)
 
-    class Caching(lib.BaseTransport):
+    class Caching(lib.BaseTransport):  # type: ignore[misc]  # of either library
         def handle_request(self, request: Any) -> Any:
             if still:
                 return lib.Response(200, headers=dict(packed), content=gzip.compress(b"0"))

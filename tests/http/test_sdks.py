@@ -58,7 +58,13 @@ def message(request: Any) -> Any:
 
 def message_events(request: Any) -> Any:
     """The same as a stream, cut through events and code points."""
-    start = {"id": f"m{request.number}", "type": "message", "role": "assistant", "model": "m", "content": []}
+    start: dict[str, Any] = {
+        "id": f"m{request.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+    }
     start |= {"stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": start},
@@ -201,7 +207,7 @@ def test_a_stream_that_is_left_early(models: Server) -> None:
             return first
 
     _, recording = proven(agent, models, exchanges=1)
-    assert recording.exchanges[0].end is not None and recording.exchanges[0].end.kind is EndKind.CLOSED
+    assert recording.exchanges[0].ended is EndKind.CLOSED
 
 
 def test_every_client_in_one_program(models: Server) -> None:

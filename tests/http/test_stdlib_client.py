@@ -37,7 +37,7 @@ def test_urllib_with_redirects_and_errors(server: Server) -> None:
     one = recording.exchanges[0]
     assert one.call.name == f"GET 127.0.0.1:{server.port}/a" and one.call.head["url"] == server.url + "/a?q=1"
     assert one.call.head["transport"] == "http.client" and one.head["framing"] == "wire"
-    assert one.end is not None and one.end.kind is EndKind.EOF
+    assert one.ended is EndKind.EOF
     assert recording.exchanges[2].call.body == b"x"
 
 
@@ -93,7 +93,7 @@ def test_a_response_closed_early(server: Server) -> None:
 
     live, recording = proven(agent, server, exchanges=1)
     never.set()
-    assert live == [b"one\n", b"two\n"] and recording.exchanges[0].end.kind is EndKind.CLOSED
+    assert live == [b"one\n", b"two\n"] and recording.exchanges[0].ended is EndKind.CLOSED
     lines = 3
     with listened(Replaying(recording)), pytest.raises(Halt):
         agent()

@@ -57,7 +57,7 @@ def test_requests_with_redirects_cookies_and_duplicates(server: Server) -> None:
     one = recording.exchanges[0]
     assert one.call.head["url"] == f"{server.url}/a?q=%C3%A4" and one.call.head["transport"] == "urllib3"
     assert one.head["framing"] == "wire" and one.head["status"] == 302 and one.payload.startswith(b"HTTP/1.1 302 Found")
-    assert all(exchange.end is not None and exchange.end.kind is EndKind.EOF for exchange in recording.exchanges)
+    assert all(exchange.ended is EndKind.EOF for exchange in recording.exchanges)
     assert one.call.source is not None and one.call.source.startswith(__file__)
     assert server.connections == 1, "recording must not keep a connection from being used again"
 
@@ -92,7 +92,7 @@ def test_an_endless_stream_closed_early(server: Server) -> None:
 
     live, recording = proven(agent, server, exchanges=1)
     never.set()
-    assert live == [b"one", b"two"] and recording.exchanges[0].end.kind is EndKind.CLOSED
+    assert live == [b"one", b"two"] and recording.exchanges[0].ended is EndKind.CLOSED
     lines = 3
     with listened(Replaying(recording)), pytest.raises(Halt):
         agent()
@@ -139,6 +139,7 @@ def test_retries_of_urllib3_are_separate_exchanges(server: Server) -> None:
         retries = urllib3.Retry(5, status_forcelist=[429], backoff_factor=0, allowed_methods=None)
         with urllib3.PoolManager() as pool:
             response = pool.request("POST", server.url + "/a", body=b"x", retries=retries)
+            assert response.retries is not None
             return response.data, len(response.retries.history)
 
     live, _ = proven(agent, server, exchanges=3)
@@ -153,6 +154,8 @@ def test_uploads_of_every_kind(server: Server) -> None:
         yield b"two"
 
     class Plain:
+        """More than this urllib3 asks of no file."""
+
         def __init__(self) -> None:
             self.data = io.BytesIO(b"plain file")
 
@@ -169,7 +172,7 @@ def test_uploads_of_every_kind(server: Server) -> None:
             requests.post(url, data=form, headers={"Content-Type": form.content_type}).content,
             requests.post(url, files=files).content.count(b"contents"),
             urllib3.request("POST", url, body="täxt").data,
-            urllib3.PoolManager().request("POST", url, body=Plain(), chunked=True).data,
+            urllib3.PoolManager().request("POST", url, body=Plain(), chunked=True).data,  # type: ignore[arg-type]
             urllib3.request("POST", url, body=memoryview(b"view")).data,
         ]
 

@@ -41,7 +41,8 @@ def test_any_cut_finds_the_same_ends(
     start = (INTERIM if interim else b"") + head_bytes(lines, newline)
     sent = body
     if framing == "chunked":
-        pieces, at = [], 0
+        pieces: list[bytes] = []
+        at = 0
         while at < len(body):
             size = sizes[len(pieces) % len(sizes)]
             pieces.append(body[at : at + size])

@@ -17,6 +17,7 @@ from typing import Any
 
 import reenact
 from reenact.facts.call import Call, Effect, ErrorFact, Failure, Kind, Value
+from reenact.replaying.replay_api import Replay
 from reenact.seams import switchboard
 
 Program = Callable[["World"], Any]
@@ -63,7 +64,8 @@ class World:
         lane = switchboard.listening()
         if lane is None:
             return perform()
-        return switchboard.cross(lane, lambda: _call(question, write), perform, _seal, _reveal)
+        answer: int = switchboard.cross(lane, lambda: _call(question, write), perform, _seal, _reveal)
+        return answer
 
     async def aask(self, question: str, *, delay: float | None = None, fail: bool = False, write: bool = False) -> int:
         """Ask from a task."""
@@ -147,7 +149,7 @@ def record(program: Program, *, pace: float = 0.004, seed: int = 0, policy: reen
 class Replayed:
     """One replay of a recording."""
 
-    replay: reenact.replay
+    replay: Replay
     said: list[Any]
     performed: int
 

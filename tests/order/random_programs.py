@@ -136,7 +136,7 @@ def _pool(scene: Scene, world: World) -> None:
 
 def _map(scene: Scene, world: World) -> None:
     with ThreadPoolExecutor(scene.size) as pool:
-        world.did("map", list(pool.map(lambda named: _act(*named, world), _named(scene))))
+        world.did("map", list(pool.map(lambda named: _act(named[0], named[1], world), _named(scene))))
 
 
 def _queue(scene: Scene, world: World) -> None:

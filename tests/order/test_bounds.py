@@ -17,6 +17,7 @@ import pytest
 import reenact
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.recording.holds import budget_us
+from reenact.seams.schedules import Standstill
 
 from .driver import Recorded, World, assert_exact, record, replay
 
@@ -194,9 +195,9 @@ def test_a_lone_strand_is_never_held(overruns: list[int], monkeypatch: pytest.Mo
     offered: list[object] = []
     choose = ArrivalSchedule.choose
 
-    def chosen(self: ArrivalSchedule, settled: bool) -> object:
+    def chosen(self: ArrivalSchedule, at: Standstill) -> object:
         offered.extend(self.gate.waiting)
-        return choose(self, settled)
+        return choose(self, at)
 
     monkeypatch.setattr(ArrivalSchedule, "choose", chosen)
 
@@ -301,7 +302,7 @@ def test_strands_that_outlive_their_run_go_on() -> None:
                 beats.release()
 
         async with reenact.record(store=store):
-            tasks = [asyncio.create_task(ticker()), asyncio.create_task(waiter())]
+            ticking, waiting = asyncio.create_task(ticker()), asyncio.create_task(waiter())
             threading.Thread(target=thread, daemon=True).start()
             await asyncio.sleep(0.01)
         async with asyncio.timeout(30):
@@ -311,9 +312,9 @@ def test_strands_that_outlive_their_run_go_on() -> None:
             for _ in range(5):
                 await asyncio.to_thread(beats.acquire)
             event.set()
-            woken = await tasks[1]
+            woken = await waiting
         stop.set()
-        tasks[0].cancel()
+        ticking.cancel()
         return len(ticks) - seen, woken
 
     ticked, woken = asyncio.run(main())

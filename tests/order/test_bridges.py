@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -252,7 +253,8 @@ def test_anyio_with_eager_tasks() -> None:
             world.did(name, await world.aask("same"))
 
         async def main() -> None:
-            asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+            if sys.version_info >= (3, 12):
+                asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
             async with anyio.create_task_group() as group:
                 for n in range(5):
                     group.start_soon(branch, n)

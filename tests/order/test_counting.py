@@ -108,7 +108,7 @@ def test_jobs_of_a_pool_that_breaks_are_counted_no_more() -> None:
     with reenact.record(store="memory:counting"):
         for _ in range(100):  # it breaks before, between and after the submissions
             pool = concurrent.futures.ThreadPoolExecutor(1, initializer=broken)
-            futures = []
+            futures: list[concurrent.futures.Future[int]] = []
             with contextlib.suppress(concurrent.futures.BrokenExecutor):
                 futures.extend(pool.submit(int) for _ in range(3))
             concurrent.futures.wait(futures)

@@ -49,7 +49,7 @@ def test_batch() -> None:
 
 
 def test_batch_as_completed() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         def run(n: int) -> int:
             return world.ask("the same question")
 

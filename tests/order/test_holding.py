@@ -26,7 +26,7 @@ from reenact.recording.holds import (
 )
 from reenact.seams import watch
 from reenact.seams.hold_clock import LOOK_US, HoldClock, WatchLook
-from reenact.seams.watch import delayed
+from reenact.seams.watch import Picture, delayed
 
 from .driver import Program, Recorded, World, record, replay
 
@@ -51,8 +51,8 @@ def test_a_look_that_comes_late_counts_for_one_in_time(past_us: int, looking_us:
 
 
 def test_threads_that_wait_for_a_core_side_by_side_stop_the_clock_once() -> None:
-    before = {"1": (b"5", b"1000000", b"9"), "2": (b"5", b"7000000", b"9"), "gone": (b"1", b"1", b"1")}
-    now = {"1": (b"5", b"1700000", b"9"), "2": (b"5", b"7600000", b"9"), "new": (b"1", b"900000000", b"1")}
+    before: Picture = {"1": (b"5", b"1000000", b"9"), "2": (b"5", b"7000000", b"9"), "gone": (b"1", b"1", b"1")}
+    now: Picture = {"1": (b"5", b"1700000", b"9"), "2": (b"5", b"7600000", b"9"), "new": (b"1", b"900000000", b"1")}
     assert delayed(before, now) == 700
     assert WatchLook(1_000, used_us=0, delayed_us=700).reckoned() == (0, 700)
 

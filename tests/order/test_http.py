@@ -39,9 +39,9 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_tasks_that_post_the_same_and_different_prompts(url: str) -> None:
     def program(world: World) -> object:
         async def branch(client: httpx.AsyncClient, name: int) -> int:
-            first = (await client.post(url, json={"prompt": "same"})).json()["number"]
+            first: int = (await client.post(url, json={"prompt": "same"})).json()["number"]
             world.did(name, first)
-            second = (await client.post(url, json={"prompt": name, "seen": len(world.said)})).json()["number"]
+            second: int = (await client.post(url, json={"prompt": name, "seen": len(world.said)})).json()["number"]
             world.did(name, second)
             return first - second
 
@@ -59,9 +59,9 @@ def test_threads_that_share_a_client(url: str) -> None:
         with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
 
             def branch(name: int) -> int:
-                first = client.post(url, json={"prompt": "same"}).json()["number"]
+                first: int = client.post(url, json={"prompt": "same"}).json()["number"]
                 world.did(name, first)
-                second = client.post(url, json={"prompt": name, "seen": len(world.said)}).json()["number"]
+                second: int = client.post(url, json={"prompt": name, "seen": len(world.said)}).json()["number"]
                 world.did(name, second)
                 return first - second
 

@@ -57,15 +57,20 @@ def test_two_locks_of_one_rank_are_told_of_and_one_lock_twice_is_not(broken: lis
 
 def test_what_another_thread_holds_does_not_count(broken: list[str]) -> None:
     outer, inner = locks(0, 1)
+
+    def takes() -> None:
+        with outer:
+            pass
+
     with inner:
-        thread = threading.Thread(target=lambda: outer.__enter__() or outer.__exit__())
+        thread = threading.Thread(target=takes)
         thread.start()
         thread.join()
     assert broken == []
 
 
 def test_the_locks_of_a_gate_and_of_the_watch_are_in_it(broken: list[str]) -> None:
-    gate = RecordedSchedule(lambda: iter(()), bool, bool, bool).gate
+    gate = RecordedSchedule(lambda: iter(()), bool, lambda delivery: None, lambda: None).gate
     with gate.lock, WATCH._lock:
         pass
     assert broken == []

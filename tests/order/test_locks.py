@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.seams.lanes import Lane
 from reenact.seams.strands import locks
+from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
 from tests.conftest import SWEEP
 
 from .driver import World, assert_exact, record, record_and_replay, replay
@@ -39,7 +41,7 @@ def recorded() -> Iterator[None]:
 
 @pytest.mark.parametrize("make", [threading.Lock, threading.RLock, threading.Condition], ids=["lock", "rlock", "cond"])
 def test_a_lock_held_across_calls(make: Callable[[], Any]) -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         lock = make()
 
         def worker(name: int) -> None:
@@ -56,7 +58,7 @@ def test_a_lock_held_across_calls(make: Callable[[], Any]) -> None:
 def test_locks_with_the_usual_bound_on_holds() -> None:
     """Nothing here needs more patience than every recording has: a waiter for a lock does not count as running."""
 
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         lock = threading.Lock()
 
         def worker(name: int) -> None:
@@ -94,7 +96,7 @@ def test_the_longest_waiter_gets_it_next() -> None:
 
 
 def test_locks_with_time_outs_and_tries() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         lock = threading.Lock()
 
         def patient(name: int) -> None:
@@ -120,7 +122,7 @@ def test_locks_with_time_outs_and_tries() -> None:
 
 
 def test_simple_queues() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         items: queue.SimpleQueue[int] = queue.SimpleQueue()
 
         def consumer(name: int) -> None:
@@ -165,7 +167,7 @@ def test_a_lock_that_was_there_before() -> None:
     lock = threading.Lock()
     assert type(lock) is _thread.LockType
 
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         def worker(name: int) -> None:
             answer = world.ask(f"{name}")
             with lock:
@@ -179,7 +181,7 @@ def test_a_lock_that_was_there_before() -> None:
 def test_a_replay_that_stops_while_strands_wait_for_a_lock_ends() -> None:
     """A changed call diverges under a lock: whoever waits for that lock is told to stop, and nothing hangs."""
 
-    def program(world: World, question: str) -> object:
+    def program(world: World, question: str) -> None:
         lock = threading.Lock()
 
         def worker(name: int) -> None:
@@ -210,9 +212,10 @@ def test_only_strands_get_them() -> None:
 def test_they_pass_for_the_interpreters_own() -> None:
     native = threading.Lock()
     with recorded():
-        lock, rlock, items = threading.Lock(), threading.RLock(), queue.SimpleQueue()
-        assert isinstance(native, threading.Lock) and isinstance(lock, threading.Lock)  # type: ignore[arg-type]
-        assert not isinstance(rlock, threading.Lock)  # type: ignore[arg-type]
+        lock, rlock = threading.Lock(), threading.RLock()
+        items: queue.SimpleQueue[int] = queue.SimpleQueue()
+        assert isinstance(native, threading.Lock) and isinstance(lock, threading.Lock)
+        assert not isinstance(rlock, threading.Lock)
         assert repr(lock).startswith("<unlocked _thread.lock object at 0x")
         with lock:
             assert repr(lock).startswith("<locked _thread.lock object at 0x")
@@ -223,7 +226,7 @@ def test_they_pass_for_the_interpreters_own() -> None:
                     copies(item)
         assert queue.SimpleQueue[int] is not None
         assert isinstance(items, queue.SimpleQueue)
-        optional = threading.Lock | None  # type: ignore[operator]
+        optional = threading.Lock | None
         assert optional is not None
 
 
@@ -347,18 +350,15 @@ def test_an_interrupted_waiter_hands_on_what_it_was_handed() -> None:
 
             def interrupted() -> None:
                 held.wait()
-                original = locks.wait_in_turn
 
-                def raising(gate: Any, bell: Any, timeout: float | None) -> bool:
-                    original(gate, bell, timeout)
+                def raising(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> bool:
+                    wait_in_turn(lane, waiter, timeout)
                     raise Interrupt
 
-                locks.wait_in_turn = raising
-                try:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(locks, "wait_in_turn", raising)
                     with pytest.raises(Interrupt):
                         lock.acquire()
-                finally:
-                    locks.wait_in_turn = original
                 after.append("interrupted")
 
             run((body,), (interrupted,))

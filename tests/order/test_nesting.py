@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import reenact
@@ -93,7 +94,7 @@ def test_tools_that_start_tasks_are_answered_whole() -> None:
 
 
 def test_tools_with_threads_and_sleeps_inside() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         def look(name: str, found: list[int]) -> None:
             found.append(world.ask(name))
 
@@ -185,7 +186,7 @@ def test_streaming_tools_read_side_by_side() -> None:
             return await world.aask(name)
 
         @reenact.tool(effect="read")
-        async def tokens(prompt: str):
+        async def tokens(prompt: str) -> AsyncIterator[int]:
             for n in range(4):
                 yield await look(f"{prompt}/{n}")
 
@@ -212,15 +213,15 @@ def test_an_entry_point_of_every_colour() -> None:
     async def coroutine() -> list[int]:
         return list(await asyncio.gather(*(world.aask("same") for _ in range(3))))
 
-    def generator():
+    def generator() -> Iterator[int]:
         for n in range(3):
             yield world.ask(f"{n}")
 
-    async def stream():
+    async def stream() -> AsyncIterator[int]:
         for n in range(3):
             yield await world.aask(f"{n}")
 
-    async def collect(items) -> list[int]:
+    async def collect(items: AsyncIterator[int]) -> list[int]:
         return [item async for item in items]
 
     runs = (

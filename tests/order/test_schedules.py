@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -167,11 +167,11 @@ CASES = [(make, row) for make, rows in TABLES.items() for row in rows]
 def test_a_schedule_chooses(make: Callable[[Row], Any], row: Row) -> None:
     schedule = make(row)
     sleeps = told(schedule, row)
-    waits: Iterable[Waiter] = (
-        Waiter(tag, lambda: None, lambda tag=tag: tag not in row.dead, TIMERS_US.get(tag), tag in sleeps)
-        for tag in row.waits
-    )
-    schedule.gate.waiting.update((each.tag, each) for each in waits)
+
+    def waiter(tag: Tag) -> Waiter:
+        return Waiter(tag, lambda: None, lambda: tag not in row.dead, TIMERS_US.get(tag), tag in sleeps)
+
+    schedule.gate.waiting.update((tag, waiter(tag)) for tag in row.waits)
     before = known(schedule)
     at = Standstill(schedule.gate.waiting, row.settled, -1, row.held)
     chosen = [schedule.choose(at), schedule.choose(at)]

@@ -255,7 +255,12 @@ def test_a_halt_reaches_a_wait_for_which_nothing_is_at_the_gate() -> None:
 
     def agent(world: World, question: str) -> None:
         done = threading.Event()
-        threading.Thread(target=lambda: (world.ask(question), done.set())).start()
+
+        def asks() -> None:
+            world.ask(question)
+            done.set()
+
+        threading.Thread(target=asks).start()
         try:
             done.wait()
         except BaseException as error:

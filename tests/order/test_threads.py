@@ -7,7 +7,9 @@ import queue
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,7 +40,7 @@ def test_threads_that_sleep_and_share_a_list() -> None:
 
 
 def test_identical_questions_from_five_threads() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         def branch(name: int) -> None:
             world.did(name, world.ask("the same question"))
 
@@ -48,7 +50,7 @@ def test_identical_questions_from_five_threads() -> None:
 
 
 def test_one_event_wakes_five_threads() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         go = threading.Event()
 
         def waits(name: int) -> None:
@@ -67,7 +69,7 @@ def test_one_event_wakes_five_threads() -> None:
 
 
 def test_queue_with_timeouts() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         items: queue.Queue[int] = queue.Queue(3)
 
         def producer(name: int) -> None:
@@ -96,7 +98,7 @@ def test_queue_with_timeouts() -> None:
 
 
 def test_conditions_semaphores_and_barriers() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         limit, barrier, condition = threading.Semaphore(2), threading.Barrier(4), threading.Condition()
         arrived: list[int] = []
 
@@ -110,11 +112,14 @@ def test_conditions_semaphores_and_barriers() -> None:
                 arrived.append(name)
                 condition.notify()
 
+        def more_than(known: int) -> bool:
+            return len(arrived) > known
+
         def collector() -> None:
             seen = 0
             while seen < 4:
                 with condition:
-                    if not condition.wait_for(lambda known=seen: len(arrived) > known, timeout=0.5):
+                    if not condition.wait_for(partial(more_than, seen), timeout=0.5):
                         continue
                     seen = len(arrived)
                 world.did("seen", tuple(arrived[:seen]))
@@ -192,11 +197,13 @@ def test_pool_time_outs_and_failures() -> None:
 
 
 def test_callbacks_of_futures() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
+        def told(name: int, done: Future[int]) -> None:
+            world.did(name, done.result(), world.ask("after"))
+
         with ThreadPoolExecutor(3) as pool:
             for n in range(6):
-                future = pool.submit(world.ask, f"{n}")
-                future.add_done_callback(lambda done, n=n: world.did(n, done.result(), world.ask("after")))
+                pool.submit(world.ask, f"{n}").add_done_callback(partial(told, n))
 
     record_and_replay(program, rounds=5)
 
@@ -219,7 +226,7 @@ def test_pools_inside_threads_inside_pools() -> None:
 
 def test_generators_read_by_threads() -> None:
     def program(world: World) -> object:
-        def pages(name: int):
+        def pages(name: int) -> Iterator[int]:
             for n in range(3):
                 yield world.ask(f"{name}/page {n}")
 
@@ -234,7 +241,7 @@ def test_generators_read_by_threads() -> None:
 
 
 def test_timers_and_daemons() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         done = threading.Event()
 
         def ticks() -> None:
@@ -255,7 +262,7 @@ def test_timers_and_daemons() -> None:
 
 
 def test_joins_with_a_time_out() -> None:
-    def program(world: World) -> object:
+    def program(world: World) -> None:
         threads = [threading.Thread(target=world.ask, args=(f"{n}",)) for n in range(4)]
         for thread in threads:
             thread.start()

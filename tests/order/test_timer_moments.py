@@ -65,7 +65,7 @@ def test_a_wait_says_when_it_began_and_how_long_it_was_to_last(name: str) -> Non
 
 
 HOUR_S = 3_600
-LONG = {
+LONG: dict[str, Callable[[float], object]] = {
     "sleep": lambda wait_s: time.sleep(wait_s),
     "event": lambda wait_s: threading.Event().wait(wait_s),
     "asyncio.sleep": lambda wait_s: runs_out(lambda: asyncio.sleep(wait_s)),

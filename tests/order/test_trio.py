@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import anyio
@@ -273,7 +274,7 @@ def test_anyio_on_trio() -> None:
         with anyio.move_on_after(world.pause(0.003)):
             world.did(n, await world.aask("the same question"))
         world.did("thread", n, await anyio.to_thread.run_sync(world.ask, "from a thread"))
-        world.did("back", n, await anyio.to_thread.run_sync(anyio.from_thread.run, world.aask, "from a task"))
+        world.did("back", n, await anyio.to_thread.run_sync(partial(anyio.from_thread.run, world.aask, "from a task")))
 
     async def main(world: World) -> None:
         async with anyio.create_task_group() as group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,10 @@ def test_its_event_keeps_size_and_digest(store: reenact.Store, what: str, size: 
     short, long = recording.events(name="fetch")
     assert short.fidelity is Fidelity.EXACT and recording.body(short.answer)
     assert long.fidelity is Fidelity.WITHHELD and "largest_value_mb = 0.01" in long.fidelity_note
-    assert long.answer is not None and long.answer.size >= size and len(long.answer.digest) == 32
-    for ask in (lambda: recording.body(long.answer), lambda: store.payload(long.answer)):
+    answer = long.answer
+    assert answer is not None and answer.size >= size and len(answer.digest) == 32
+    asks: list[Callable[[], bytes]] = [lambda: recording.body(answer), lambda: store.payload(answer)]
+    for ask in asks:
         with pytest.raises(BlobMissing, match="was removed: only its size and digest are left") as caught:
             ask()
         assert caught.value.reason == "withheld"

@@ -13,7 +13,7 @@ IBAN = "zq81 7736 0021"
 
 
 @reenact.tool(effect="read")
-def pay(iban: str) -> dict:
+def pay(iban: str) -> dict[str, str]:
     return {"iban": iban, "bytes": "x" * 3_000_000}
 
 

@@ -88,6 +88,6 @@ def test_a_run_of_which_every_body_is_withheld_is_shown_and_compared(tmp_path: P
         assert told.returncode == status and "was removed" not in told.stderr, told.stdout + told.stderr
     shown = run(tmp_path, "show", "@:0").stdout
     assert "withheld>" in shown
-    for words in (("cat", "@:0"), ("timeline", "@"), ("pack", "@", "-o", "out.reenact"), ("replay", "@")):
-        told = run(tmp_path, *words)
+    for line in ("cat @:0", "timeline @", "pack @ -o out.reenact", "replay @"):
+        told = run(tmp_path, *line.split())
         assert told.returncode == 3 and "Traceback" not in told.stderr, told.stdout + told.stderr

@@ -30,7 +30,7 @@ async def _request(number: int, gates: list[weakref.ref[Gate]]) -> list[int]:
         lane = lanes.current()
         assert lane is not None
         gates.append(weakref.ref(lane.gate))
-        return await asyncio.gather(look(number), look(number + 1), asyncio.to_thread(int, number))
+        return list(await asyncio.gather(look(number), look(number + 1), asyncio.to_thread(int, number)))
 
 
 async def _serve() -> tuple[list[weakref.ref[Gate]], int]:

@@ -60,7 +60,10 @@ def test_lanes_that_have_ended_cost_the_writer_nothing(store: reenact.Store) -> 
         kept.append(len(getattr(lane and lane.session, "_reads", ())))
         return seen
 
-    entry = reenact.record(store=store)(lambda: asyncio.run(agent()))
+    @reenact.record(store=store)
+    def entry() -> list[float]:
+        return asyncio.run(agent())
+
     seen = entry()
     assert kept == [0]
     replayed = reenact.replay("@", entry=entry, store=store)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +162,11 @@ def test_a_coroutine_that_is_closed_or_driven_by_hand_ends_its_run(tmp_path: Pat
     url = f"sqlite:///{tmp_path}/runs.db"
 
     class Once:
-        def __await__(self) -> Iterator[None]:
+        def __await__(self) -> Generator[None, None, None]:
             yield
 
     @reenact.record(store=url)
-    async def agent() -> int:
+    async def agent() -> Any:
         await Once()
         return look(7)
 

@@ -14,7 +14,9 @@ import openai
 import pytest
 
 import reenact
+from reenact.facts import dialects
 from reenact.recording import idle_readings
+from reenact.store.sqlite_store import SqliteStore
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script
 from reenact.triage.featured_runs import features_in
@@ -41,7 +43,7 @@ def ask(client: openai.OpenAI) -> None:
 def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
     client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = idle_readings.read
+    own = dialects.read
 
     def slowly(*arguments: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():
@@ -59,7 +61,7 @@ def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
 def test_calls_that_are_left_unread_for_lack_of_time_are_counted(
     client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = idle_readings.read
+    own = dialects.read
 
     def slowly(*arguments: Any) -> Any:
         time.sleep(0.2)
@@ -132,7 +134,7 @@ def test_a_model_call_without_a_response_is_a_model_call(ends: str) -> None:
 
 
 def test_a_model_call_that_waits_is_one_before_its_response(tmp_path: Path) -> None:
-    name = f"sqlite:///{tmp_path}/runs.db"  # read by another connection, as after a kill
+    path = tmp_path / "runs.db"  # read by another connection, as after a kill
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()
@@ -140,7 +142,7 @@ def test_a_model_call_that_waits_is_one_before_its_response(tmp_path: Path) -> N
 
         def agent() -> None:
             with openai.OpenAI(base_url=url, api_key="k", timeout=30, max_retries=0) as client:
-                with suppress(openai.APIConnectionError), reenact.record(agent="a", store=name):
+                with suppress(openai.APIConnectionError), reenact.record(agent="a", store=f"sqlite:///{path}"):
                     ask(client)
 
         waiting = threading.Thread(target=agent)
@@ -150,7 +152,7 @@ def test_a_model_call_that_waits_is_one_before_its_response(tmp_path: Path) -> N
             end = time.monotonic() + 20
             asked = None
             while asked is None and time.monotonic() < end:
-                with suppress(reenact.ReenactError), reenact.open_store(name) as opened:
+                with suppress(reenact.ReenactError), SqliteStore(path) as opened:
                     events = [event for event in opened.events("@") if event.kind == "http"]  # none until it is written
                     asked = events[0].attributes.get("reading") if events else None
                     models = opened.open("@").totals().models if asked else 0
@@ -158,4 +160,4 @@ def test_a_model_call_that_waits_is_one_before_its_response(tmp_path: Path) -> N
         finally:
             connection.close()
             waiting.join()
-    assert totals(name).models == 1
+    assert totals(f"sqlite:///{path}").models == 1

@@ -229,7 +229,7 @@ def test_a_credential_that_stands_in_it_is_removed_from_each(monkeypatch: pytest
 
 def test_what_was_spotless_is_looked_at_again_where_it_is_another() -> None:
     spotless: dict[str, Any] = {}
-    told = {"a": ["x"], "b": 1}
+    told: dict[str, Any] = {"a": ["x"], "b": 1}
     assert make_redactor(spotless=spotless).surroundings(told) == told
     assert spotless == told
     told["a"].append("later")

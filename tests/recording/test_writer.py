@@ -211,7 +211,12 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Writer, _thread.Lock
 
 def _put(writer: Writer, *sizes: int) -> threading.Thread:
     """Strands of the agent print texts of these sizes."""
-    thread = threading.Thread(target=lambda: [writer.put(OutputPrinted(1, 0, bytes(size))) for size in sizes])
+
+    def printing() -> None:
+        for size in sizes:
+            writer.put(OutputPrinted(1, 0, bytes(size)))
+
+    thread = threading.Thread(target=printing)
     thread.start()
     return thread
 

@@ -69,6 +69,10 @@ def _notes(store: Store, run: str) -> Mapping[str, Json]:
     return dict(store.open(run).notes(None))
 
 
+def _of_kind(kind: str) -> Callable[[Store, str], object]:
+    return lambda store, run: _seen(store.open(run).events(kinds=(kind,)))
+
+
 _OF_A_RUN: dict[str, Callable[[Store, str], object]] = {
     "run": lambda store, run: store.run(run),
     "opened": lambda store, run: store.open(run).run,
@@ -77,10 +81,7 @@ _OF_A_RUN: dict[str, Callable[[Store, str], object]] = {
     "backwards": lambda store, run: _seen(store.open(run).events(backwards=True)),
     "whole": lambda store, run: [_whole(store, event) for event in store.open(run).events()],
     "of a lane": lambda store, run: _seen(store.open(run).events(lane="root")),
-    **{
-        f"of kind {kind}": (lambda store, run, kind=kind: _seen(store.open(run).events(kinds=(kind,))))
-        for kind in KINDS
-    },
+    **{f"of kind {kind}": _of_kind(kind) for kind in KINDS},
     "named": lambda store, run: _seen(store.open(run).events(name="m")),
     "named ref": lambda store, run: _seen([store.event(f"{run}:m#2")]),
     "lanes": lambda store, run: [*store.open(run).lanes()],

@@ -179,7 +179,7 @@ class _Cursor:
             return self._rows.fetchone()
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        found = []
+        found: list[tuple[Any, ...]] = []
         while len(found) < size and (row := self.fetchone()) is not None:
             found.append(row)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -67,11 +68,13 @@ def test_every_field_of_a_run_comes_back(backend: Backend, store: Store) -> None
 
 @pytest.mark.parametrize("together", [True, False], ids=["one batch", "a batch each"])
 def test_calls_come_back_with_their_outcomes(backend: Backend, store: Store, together: bool) -> None:
+    asked = issued(0, head={"tool": "t", "odd": "\udcff", "n": 1.5}, channel="c", ordinal="call_1", source="a.py:3")
+    refused = failed(1)
     records: list[Record] = [
-        issued(0, head={"tool": "t", "odd": "\udcff", "n": 1.5}, channel="c", ordinal="call_1", source="a.py:3"),
+        asked,
         settled(0, delivery=4),
         issued(1, b"\x00\xff", effect=Effect.WRITE, parent=0, fidelity=Fidelity.SEALED, note="sealed: mail"),
-        failed(1),
+        refused,
         issued(2, b"", observed=True),
         settled(2, b"", fidelity=Fidelity.REDACTED, note="token"),
         issued(3, name="open"),
@@ -80,11 +83,11 @@ def test_calls_come_back_with_their_outcomes(backend: Backend, store: Store, tog
     recording = opened(backend, run)
     first, second, third, last = recording.events()
 
-    assert (first.call, recording.body(first.request)) == (replace(records[0].call, body=b""), b'{"query":"x"}')
+    assert (first.call, recording.body(first.request)) == (replace(asked.call, body=b""), b'{"query":"x"}')
     assert isinstance(first.outcome, Value) and first.outcome.body == b""
     assert recording.body(first.answer) == b'{"docs":[]}'
     assert (first.lane, first.position, first.issued_us, first.ended_us, first.delivery) == ("root", 0, 0, 5, 4)
-    assert (second.parent, second.outcome, second.answer) == (0, records[3].outcome, None)
+    assert (second.parent, second.outcome, second.answer) == (0, refused.outcome, None)
     assert (second.fidelity, second.fidelity_note) == (Fidelity.SEALED, "sealed: mail")
     assert recording.body(second.request) == b"\x00\xff"
     assert (third.request, third.answer, recording.body(third.answer)) == (None, None, b"")
@@ -291,7 +294,7 @@ def test_a_run_without_an_end_adds_up_what_it_has(backend: Backend, store: Store
     run = new_run()
     log = store.begin(run)
     reading = {"usage": {"tokens_in": 3, "tokens_out": 4}, "text": "long enough to be kept apart " * 400}
-    asked = [
+    asked: list[Record] = [
         issued(0),
         settled(0),
         issued(1),
@@ -378,7 +381,7 @@ def test_forgetting_a_run_keeps_what_others_share(backend: Backend, store: Store
 def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
     child = new_run(lane="root>a#1", tags={"k": "v"})
     body = b"b" * 900
-    several = [
+    several: list[list[Record]] = [
         [issued(0, body), settled(0), issued(1), *streamed(1, [b"s"]), turns(0, 3), AmbientRead(0, 0, "wall", b"1")],
         [
             OutputPrinted(1, 1, b"p"),
@@ -488,9 +491,10 @@ def test_nor_one_that_went_wrong_anywhere_or_that_people_spoke_of(store: Store) 
     log.write([*opening(began), closing(began, Status.TIMEOUT)])
     log.close()
     assert not store.discard(run.id) and not store.discard(began.id)
-    for said in ({"flag": "odd"}, {"tags": {"k": "v"}}):
+    amendments: list[dict[str, Any]] = [{"flag": "odd"}, {"tags": {"k": "v"}}]
+    for said in amendments:
         run = nested(store, Status.OK)
-        store.amend(run.id, **said)  # type: ignore[arg-type]
+        store.amend(run.id, **said)
         assert not store.discard(run.id)
     run = nested(store, Status.OK)
     (child,) = store.runs(parent=run.id)
@@ -530,12 +534,12 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
     def state(**values: object) -> dict[str, bytes]:
         return {"": encode(values).body}
 
-    asked = {"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "be kind"}]}
-    asked["messages"] += [{"role": "user", "content": "q"}]  # type: ignore[operator]
+    messages = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "q"}]
+    asked = {"model": "m", "temperature": 0, "messages": messages}
     said = {"model": "m-1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}}]}
     head = {"method": "POST", "url": "http://model.test/v1/chat/completions", "headers": []}
-    model = {"kind": Kind.HTTP, "name": "POST model.test/v1/chat/completions", "head": head}
-    step = {"kind": Kind.STEP, "name": "plan", "effect": Effect.NONE, "observed": True}
+    model: dict[str, Any] = {"kind": Kind.HTTP, "name": "POST model.test/v1/chat/completions", "head": head}
+    step: dict[str, Any] = {"kind": Kind.STEP, "name": "plan", "effect": Effect.NONE, "observed": True}
     run = keep(
         store,
         [
@@ -571,7 +575,7 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
 
 
 def test_a_state_comes_from_the_strand_that_an_event_continues(backend: Backend, store: Store) -> None:
-    step = {"kind": Kind.STEP, "effect": Effect.NONE, "observed": True}
+    step: dict[str, Any] = {"kind": Kind.STEP, "effect": Effect.NONE, "observed": True}
     run = keep(
         store,
         [

@@ -81,10 +81,11 @@ def test_a_changed_payload_is_corrupt_and_names_its_event(
         found = recording.event(event)
         place = found.request if body[:1] == b"q" else found.answer
         assert place is not None
-        for read in (lambda: recording.body(place), lambda: store.payload(place.digest)):
+        reads: list[Callable[[], bytes]] = [lambda: recording.body(place), lambda: store.payload(place.digest)]
+        for read in reads:
             with pytest.raises(BlobCorrupt) as caught:
                 read()
-            assert caught.value.digest == place.digest  # type: ignore[attr-defined]
+            assert caught.value.digest == place.digest
         with pytest.raises(BlobCorrupt, match=f"of event {found.run}:{event} is corrupt"):
             recording.body(place)
         other = found.answer if body[:1] == b"q" else found.request
@@ -247,9 +248,14 @@ def test_random_flips_in_the_file_never_come_out_as_a_traceback_or_as_other_byte
 def test_what_is_no_store_says_so(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(content)
-    for use in (lambda store: [*store.runs()], lambda store: store.run("@"), lambda store: store.begin(new_run())):
+    uses: list[Callable[[SqliteStore], object]] = [
+        lambda store: [*store.runs()],
+        lambda store: store.run("@"),
+        lambda store: store.begin(new_run()),
+    ]
+    for use in uses:
         with SqliteStore(path) as store, pytest.raises(StoreError) as caught:
-            use(store)  # type: ignore[no-untyped-call]
+            use(store)
         assert caught.value.exit_code == 4
     assert path.read_bytes() == content
 

@@ -38,7 +38,7 @@ def recorder(path: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
 def said(process: subprocess.Popen[str], word: str, count: int = 1) -> list[int]:
     """The next numbers it says after a word."""
     assert process.stdout is not None
-    found = []
+    found: list[int] = []
     while len(found) < count:
         name, number = process.stdout.readline().split()
         if name == word:

@@ -192,7 +192,12 @@ def test_no_row_of_a_run_is_read_that_does_not_agree(
         reading, _ = store._file.read()
         asked: list[tuple[str, Any]] = []
         ask = reading.rows
-        monkeypatch.setattr(reading, "rows", lambda sql, values=(): (asked.append((sql, values)), ask(sql, values))[1])
+
+        def noting(sql: str, values: tuple[Any, ...] = ()) -> Any:
+            asked.append((sql, values))
+            return ask(sql, values)
+
+        monkeypatch.setattr(reading, "rows", noting)
         list(store.runs(**wanted))
         walks = [(sql, values) for sql, values in asked if sql.startswith("SELECT r.id, r.run_id FROM run r")]
         assert walks

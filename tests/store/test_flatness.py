@@ -12,7 +12,7 @@ import pytest
 from reenact.facts.call import Kind
 from reenact.facts.record import AmbientRead, LaneOpened, Record
 from reenact.store.connection import PAGE, WriteConnection
-from reenact.store.sqlite_recording import SqliteRecording
+from reenact.store.salvaged_store import Rows
 from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, turns
 
@@ -67,7 +67,7 @@ class Counter:
         monkeypatch.setattr(reading, "rows", counting)
 
 
-LOOKS: dict[str, Callable[[SqliteStore, SqliteRecording, int], object]] = {
+LOOKS: dict[str, Callable[[SqliteStore, Rows, int], object]] = {
     "open": lambda store, recording, size: store.open("@"),
     "count": lambda store, recording, size: recording.count(),
     "one event": lambda store, recording, size: recording.event(size // 2),

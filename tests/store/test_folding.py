@@ -80,7 +80,8 @@ def calls(count: int, first: int = 0) -> list[list[Record]]:
 def record(store: SqliteStore, batches: list[list[Record]], **fields: Any) -> Run:
     run = new_run(**fields)
     log = store.begin(run)
-    for records in (opening(run), *batches, [closing(run)]):
+    told: list[list[Record]] = [opening(run), *batches, [closing(run)]]
+    for records in told:
         log.write(records)
     log.close()
     return run
@@ -123,7 +124,7 @@ def test_a_batch_that_fails_leaves_nothing_that_later_rows_are_like(path: Path) 
         log.write(opening(run))
         first, *rest = calls(10)
         with pytest.raises(StoreError):
-            log.write([*first, EvidenceNoted(None, "bad", object())])  # type: ignore[arg-type]
+            log.write([*first, EvidenceNoted(None, "bad", object())])
         for records in rest:
             log.write(records)
         log.close()
@@ -138,7 +139,7 @@ def test_nothing_is_like_what_came_of_a_call_whose_batch_was_lost(path: Path) ->
         log.write(opening(run))
         (lost, came), *rest = calls(5)
         with pytest.raises(StoreError):
-            log.write([lost, EvidenceNoted(None, "bad", object())])  # type: ignore[arg-type]
+            log.write([lost, EvidenceNoted(None, "bad", object())])
         log.write([came])
         for records in rest:
             log.write(records)

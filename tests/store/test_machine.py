@@ -82,20 +82,19 @@ def again(parent: Writer, data: st.DataObject) -> Writer:
     lanes = 1
     turns_said = 0
     for record in writer.said:
-        number = getattr(record, "event", None)
-        if isinstance(record, CallIssued) and number != left_out:
-            writer.open.append(number)
+        if isinstance(record, CallIssued) and record.event != left_out:
+            writer.open.append(record.event)
         elif isinstance(record, HeadArrived):
-            writer.streams.add(number)
-        elif isinstance(record, (CallSettled, StreamEnded)) and number in writer.open:
-            writer.open.remove(number)
+            writer.streams.add(record.event)
+        elif isinstance(record, (CallSettled, StreamEnded)) and record.event in writer.open:
+            writer.open.remove(record.event)
         elif isinstance(record, LaneOpened):
             lanes = record.number + 1
         elif isinstance(record, TurnsDelivered):
             turns_said = record.deliveries[-1].number + 1
     writer.next_event, writer.next_lane, writer.next_turn = parent.next_event, lanes, turns_said
     writer.said = [each for each in writer.said if number_in(each) is None or number_in(each) != left_out]
-    if writer.said and data.draw(st.booleans()):
+    if len(writer.said) > 0 and data.draw(st.booleans()):
         at = data.draw(st.integers(0, len(writer.said) - 1))
         writer.said[at] = otherwise(writer.said[at])
     return writer
@@ -213,9 +212,15 @@ def kept_states(recording: Recording) -> Iterator[Any]:
     choices += [{"unlike": ("x", each.slots["x"]), "backwards": True} for each in found if "x" in each.slots]
     for choice in choices:
         yield [(each.event, each.phase, each.lane, list(each.slots)) for each in recording.snapshots(**choice)]
-    for few in ({}, {"lanes": lanes[:2]}, {"before": 6}, {"unended": [each.event for each in found[::3]]}):
+    fewer: list[dict[str, Any]] = [
+        {},
+        {"lanes": lanes[:2]},
+        {"before": 6},
+        {"unended": [each.event for each in found[::3]]},
+    ]
+    for few in fewer:
         for slot in ("x", "absent"):
-            versions = recording.versions(slot, **few)  # type: ignore[arg-type]
+            versions = recording.versions(slot, **few)
             yield [(each.event, each.phase, each.lane, each.digest is None, each.body) for each in versions]
     digests = [digest for each in found for digest in each.slots.values()]
     yield [digests.index(digest) for digest in digests]

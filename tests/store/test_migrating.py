@@ -19,6 +19,7 @@ from reenact.store import log_migration
 from reenact.store.folding import FOLDED
 from reenact.store.log_migration import MARK
 from reenact.store.splice_rows import SPLICED
+from reenact.store.splicing import BodySplicer
 from reenact.store.sqlite_store import SqliteStore
 from reenact.store.store_check import check_store
 from reenact.store.store_migration import MigrationPlan, MigrationResult
@@ -267,12 +268,12 @@ def test_damaged_rows_stay_as_they_are_and_are_named(path: Path) -> None:
 
 def test_one_that_is_written_differently_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = said(path)
-    insert = log_migration.BodySplicer.replace
+    insert = BodySplicer.replace
 
     def wrongly(self: Any, connection: sqlite3.Connection, row: int, body: bytes, channel: str) -> None:
         insert(self, connection, row, body[:-1] + b"?", channel)
 
-    monkeypatch.setattr(log_migration.BodySplicer, "replace", wrongly)
+    monkeypatch.setattr(BodySplicer, "replace", wrongly)
     with pytest.raises(StoreError, match="does not read back as it was"):
         migrate(path)
     assert said(path) == before

@@ -18,7 +18,7 @@ from reenact.store.rows import Columns, RecurringFacts, asked_row, event_of, set
 # What stands in a row between its commas is what an edit of the text would trip over.
 NASTY = ["", '""', '","', ',"', "exact", ']["v","application/json","",{}]', ',"tool","look"', "ä\ud800", "a,b,,c"]
 TEXTS = st.sampled_from(NASTY) | st.text(max_size=12)
-HEADS = st.just({}) | st.dictionaries(TEXTS, TEXTS | st.none() | st.lists(TEXTS, max_size=2), max_size=2)
+HEADS = st.just(dict[str, Any]()) | st.dictionaries(TEXTS, TEXTS | st.none() | st.lists(TEXTS, max_size=2), max_size=2)
 CALLS = st.builds(
     Call,
     st.sampled_from([Kind.TOOL, Kind.HTTP]),

@@ -136,7 +136,8 @@ def test_what_differs_is_the_forks_own(tmp_path: Path) -> None:
 def kept(store: SqliteStore, run: Run, *batches: list[Record]) -> Run:
     """A run that has said this, and ended."""
     log = store.begin(run)
-    for records in (opening(run), *batches, [closing(run)]):
+    told: list[list[Record]] = [opening(run), *batches, [closing(run)]]
+    for records in told:
         log.write(records)
     log.close()
     return run

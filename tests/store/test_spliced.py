@@ -25,6 +25,7 @@ from reenact.facts.run import Run
 from reenact.store import frames, splicing
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payload_contents import Contents
+from reenact.store.schema import LOW
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
 from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.sqlite_store import SqliteStore
@@ -263,7 +264,7 @@ class Batches(RuleBasedStateMachine):
         if log is None:
             return
         records: list[Record] = []
-        new = []
+        new: list[tuple[bytes, bytes]] = []
         for what, n in edits:
             if what == "append":
                 history.append(message(1000 + n))
@@ -281,7 +282,7 @@ class Batches(RuleBasedStateMachine):
         if bad:
             late = failing_late() if bad == "last" else nullcontext()
             with pytest.raises(StoreError), late:
-                log.write([*records, *([EvidenceNoted(None, "bad", object())] if bad == "first" else [])])  # type: ignore[arg-type]
+                log.write([*records, *([EvidenceNoted(None, "bad", object())] if bad == "first" else [])])
         else:
             log.write(records)
             said += new
@@ -349,12 +350,12 @@ def test_a_damaged_frame_costs_the_versions_that_need_it_and_no_others(
     first = dict(rows(path, "SELECT id, first FROM frame"))
     hurt = ids[len(ids) // 2]
     # Those that need text of the frame from the damaged portion on; how versions are made of it is said by their rows.
-    end = max(each for each in ids if first[each] == first[hurt]) & splicing.LOW
-    end += rows(path, "SELECT size FROM frame WHERE id = ?", hurt & ~splicing.LOW | end)[0][0]
+    end = max(each for each in ids if first[each] == first[hurt]) & LOW
+    end += rows(path, "SELECT size FROM frame WHERE id = ?", hurt & ~LOW | end)[0][0]
     needing = set()
     for n, each in enumerate(bodies):
         place = splices_of(path, each)
-        if any(start < end and start + size > hurt & splicing.LOW for start, size in place):
+        if any(start < end and start + size > hurt & LOW for start, size in place):
             needing.add(n)
     assert 0 < len(needing) < len(bodies) - 10
     with closed(sqlite3.connect(path)) as connection, connection:
@@ -570,8 +571,8 @@ def test_what_is_handed_over_may_be_changes_of_what_is_not(path: Path) -> None:
         before = [unpack_splice(data).before for (data,) in rows(path, "SELECT data FROM payload WHERE codec = 2")]
         assert sum(map(bool, before)) > 50, "many are changes"
         store.delete(one)
-        for each, some in zip(others, (bodies[7::9], bodies[50:90], [bodies[-1]]), strict=True):
-            assert requests(store, each) == some
+        for kept, some in zip(others, (bodies[7::9], bodies[50:90], [bodies[-1]]), strict=True):
+            assert requests(store, kept) == some
 
 
 # --- formats -----------------------------------------------------------------------------------------------------

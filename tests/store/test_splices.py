@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reenact.facts.common_bytes import nearest
+from reenact.facts.common_bytes import common_head, common_tail, nearest
 from reenact.store import splices
-from reenact.store.splices import EMPTY, Recent, SpliceVersion, VersionShape, applied, common_head, common_tail, split
+from reenact.store.splices import EMPTY, Recent, SpliceVersion, VersionShape, applied, split
 
 
 class Keeper:

@@ -148,7 +148,7 @@ def test_a_state_takes_one_row_and_its_short_values_no_others(store: SqliteStore
 
 def test_states_read_alike_in_rows_of_each_sort(store: SqliteStore, tmp_path: Path) -> None:
     run = recorded(
-        store, [*steps(20), *[issued(20), CheckpointTaken(20, "in", {}), CheckpointTaken(20, "out", {"n": b""})]]
+        store, [*steps(20), issued(20), CheckpointTaken(20, "in", {}), CheckpointTaken(20, "out", {"n": b""})]
     )
     now = answers(store, run)
     assert last_set(store.open(run.id), ["plan"], store.open(run.id).event(19)).after == "as it was"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing as closed
 from pathlib import Path
 
@@ -46,10 +47,11 @@ def mark(path: Path, written: int, oldest_reader: int) -> None:
 def test_a_store_that_needs_a_newer_reader_is_refused_by_name_of_version_and_left_alone(path: Path) -> None:
     mark(path, 9, 8)
     before = path.read_bytes()
-    for use in (lambda store: [*store.runs()], lambda store: store.begin(new_run())):
+    uses: list[Callable[[SqliteStore], object]] = [lambda store: [*store.runs()], lambda store: store.begin(new_run())]
+    for use in uses:
         with SqliteStore(path) as store, pytest.raises(FormatTooNew, match=rf"format 9.*up to {WRITTEN}") as caught:
-            use(store)  # type: ignore[no-untyped-call]
-        assert (caught.value.written, caught.value.readable, caught.value.exit_code) == (9, WRITTEN, 4)  # type: ignore[attr-defined]
+            use(store)
+        assert (caught.value.written, caught.value.readable, caught.value.exit_code) == (9, WRITTEN, 4)
     assert path.read_bytes() == before
 
 

@@ -191,3 +191,9 @@ class Tape:
 
     def gap(self, what: str, place: str) -> None:
         """Nothing escapes that these tests are about."""
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """Nothing is printed."""
+
+    def cannot_go_on(self, message: str, *, cause: str, next_command: str = "") -> Exception:
+        raise AssertionError("nothing goes on live")

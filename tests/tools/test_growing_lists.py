@@ -394,7 +394,12 @@ def test_a_replay_and_a_fork_look_at_what_is_new(
     record(tmp_path / "s.db", 60)
     looked: list[Any] = []
     entry = growth._entry
-    monkeypatch.setattr(growth, "_entry", lambda item, name: looked.append(item) or entry(item, name))
+
+    def noting(item: Any, name: Any) -> Any:
+        looked.append(item)
+        return entry(item, name)
+
+    monkeypatch.setattr(growth, "_entry", noting)
     again("@", entry=lambda: list(agent(60)), store=str(tmp_path / "s.db"))
     assert len(set(reads_no_state)) < 12, "below 16 entries, where lists are looked at whole"
     assert len(looked) < 4 * 120, "each once, and the last known one at each look"

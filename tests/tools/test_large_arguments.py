@@ -102,8 +102,10 @@ def test_what_is_kept_is_what_was_asked_and_another_value_diverges(store: reenac
 
 
 def test_a_credential_in_it_is_taken_out_each_time_and_is_no_difference(store: reenact.Store) -> None:
-    run = reenact.record(lambda: agent(SECRET), store=store)
-    run()
+    def asking() -> str:
+        return agent(SECRET)
+
+    reenact.record(asking, store=store)()
     recording = store.open("@")
     bodies = [recording.body(event.request) for event in recording.events(kinds=("tool",))]
     assert len(bodies) == 2 * CALLS and not any(SECRET.encode() in body for body in bodies)
@@ -113,7 +115,9 @@ def test_a_credential_in_it_is_taken_out_each_time_and_is_no_difference(store: r
 
 
 def test_a_tool_that_changed_what_cannot_be_looked_into_is_a_suspect(store: reenact.Store) -> None:
-    change = reenact.tool(lambda db, user: db["users"][user].update(plan="large"), name="change")
+    @reenact.tool
+    def change(db: dict[str, Any], user: str) -> None:
+        db["users"][user].update(plan="large")
 
     def changing() -> None:
         db = database()

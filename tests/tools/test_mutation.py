@@ -220,17 +220,17 @@ AGENTS: dict[str, Callable[[], Any]] = {
     "globals": on(
         lambda held: (remember(2), remember(3), COUNT, list(HISTORY), dict(CACHE)), list, lambda held: HISTORY
     ),
-    "slots": on(lambda item: (slots(item), hasattr(item, "left"), item.right)[1:], Slots),  # type: ignore[func-returns-value]
+    "slots": on(lambda item: (slots(item), hasattr(item, "left"), item.right)[1:], Slots),
     "model": on(into_model, lambda: Model(notes=[Note("was")]), lambda held: held.tags),
     "kinds": on(
-        lambda held: (kinds(*held), held[-1].__dict__),  # type: ignore[func-returns-value]
+        lambda held: (kinds(*held), held[-1].__dict__),
         lambda: ({1, 2}, bytearray(b"x"), collections.deque([1, 2], 5), collections.OrderedDict(x=1, y=2), Bag(a=1)),
     ),
     "self": on(lambda agent: work(agent), Agent, lambda agent: agent.seen),
     "closure": on(lambda held: closures(), list),
     "error": on(and_fail, dict),
     "nothing": on(lambda held: append.__wrapped__(held), list),  # type: ignore[attr-defined]
-    "several": on(lambda held: (append(held), append(held), and_fail({})), list),  # type: ignore[func-returns-value]
+    "several": on(lambda held: (append(held), append(held), and_fail({})), list),
 }
 
 

@@ -84,7 +84,10 @@ def test_a_replay_names_it_as_not_compared(store: reenact.Store) -> None:
 
 
 def test_without_a_state_nothing_is_left_out(store: reenact.Store) -> None:
-    plain = reenact.tool(lambda db: str(db))
+    @reenact.tool
+    def plain(db: dict[str, int]) -> str:
+        return str(db)
+
     reenact.record(lambda: plain({"a": 1}), store=store)()
     replayed = reenact.replay("@", entry=lambda: plain({"a": 1}), store=store)
     assert replayed.report.not_compared == () and "not compared" not in replayed.report.last_line
@@ -109,8 +112,12 @@ def test_a_state_is_an_argument() -> None:
 
 
 def test_a_call_with_a_large_argument_is_told_by_its_size(store: reenact.Store) -> None:
-    plain = reenact.tool(lambda db, user: user, name="ask")
-    reenact.record(lambda: plain({"a": "x" * 300_000}, "ann"), store=store)()
+    @reenact.tool
+    def ask(db: dict[str, str], user: str) -> str:
+        return user
+
+    with reenact.record(store=store):
+        ask({"a": "x" * 300_000}, "ann")
     (line,) = [line for line in tell(store.open("@")) if line.kind == "tool"]
     assert line.text == '(<300.0 kB>) -> "ann"'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ def shown(tape: Tape) -> list[Any]:
 
 def agent() -> dict[str, Any]:
     held: dict[str, Any] = {"docs": [], "n": 1}
+    state: dict[str, Any]
     with step("plan", held) as state:
         assert state is held
         state["docs"].append(act(1))
@@ -161,7 +162,7 @@ def test_coroutines_and_asynchronous_blocks() -> None:
 
 def test_generators_are_inside_only_while_they_run() -> None:
     @step("stream")
-    def stream(state: dict[str, int]) -> Iterator[Any]:
+    def stream(state: dict[str, int]) -> Generator[Any, int, str]:
         state["got"] = yield act(1)
         try:
             yield act(2)
@@ -170,7 +171,7 @@ def test_generators_are_inside_only_while_they_run() -> None:
         return "end"
 
     @step("stream async")
-    async def stream_async(state: dict[str, int]) -> AsyncIterator[Any]:
+    async def stream_async(state: dict[str, int]) -> AsyncGenerator[Any, int]:
         state["got"] = yield act(1)
         yield act(2)
 
@@ -180,7 +181,7 @@ def test_generators_are_inside_only_while_they_run() -> None:
         body = stream(state)
         assert next(body) == 2 and lanes.current().path == "root"  # type: ignore[union-attr]
         act(5)
-        assert body.send(7) == 3 and body.throw(KeyError("k")) == "caught"  # type: ignore[attr-defined]
+        assert body.send(7) == 3 and body.throw(KeyError("k")) == "caught"
         with pytest.raises(StopIteration) as stop:
             next(body)
         assert stop.value.value == "end"
@@ -189,7 +190,7 @@ def test_generators_are_inside_only_while_they_run() -> None:
             held: dict[str, int] = {}
             items = stream_async(held)
             assert await anext(items) == 2 and lanes.current().path == "root"  # type: ignore[union-attr]
-            assert await items.asend(8) == 3  # type: ignore[attr-defined]
+            assert await items.asend(8) == 3
             assert [item async for item in items] == [] and held == {"got": 8}
 
         run_in(tape, main())

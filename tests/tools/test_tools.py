@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +114,7 @@ async def fetch(number: int) -> Answer:
 def failing(code: int) -> None:
     did(code)
     try:
-        {}["k"]
+        dict[str, int]()["k"]
     except KeyError as error:
         refused = Refused(code=code)
         refused.add_note("a note")
@@ -252,7 +252,8 @@ def test_methods_static_methods_and_class_methods() -> None:
 def test_the_calls_a_tool_makes_lie_inside_it() -> None:
     @tool
     def outer(x: int) -> int:
-        return plain(x)["n"] + find(x)[0].id
+        number: int = plain(x)["n"]
+        return number + find(x)[0].id
 
     first, second, tape = both(lambda: (outer(5), plain(6)["n"]))
     assert first == second == (6, 3)
@@ -312,10 +313,10 @@ def test_an_undeclared_record_is_noted_when_recorded_and_refused_when_replayed()
 
     tape = Tape()
     with tape.listening():
-        undeclared()
+        undeclared()  # type: ignore[no-untyped-call]
     assert tape.kept[0].outcome.head["undeclared"] == [f"{__name__}.Order"]  # type: ignore[union-attr]
     with tape.listening(playing=True), pytest.raises(UnreplayableRun, match="Order"):
-        undeclared()
+        undeclared()  # type: ignore[no-untyped-call]
     assert isinstance(tape.faults[0], UnreplayableRun)
 
 
@@ -413,7 +414,7 @@ def test_a_generator_closed_early_gives_as_much_and_is_closed() -> None:
     closed = []
 
     @tool
-    def endless() -> Iterator[int]:
+    def endless() -> Generator[int, None, None]:
         try:
             while True:
                 did(1)
@@ -625,7 +626,7 @@ def test_hostile_things_pass_through_untouched(name: str) -> None:
 
 
 def test_a_call_that_does_not_fit_raises_what_it_raised() -> None:
-    first, second, _ = both(lambda: (str(caught(plain)), str(caught(lambda: find(1, 2)))))  # type: ignore[call-arg]
+    first, second, _ = both(lambda: (str(caught(plain)), str(caught(lambda: find(1, 2)))))  # type: ignore[call-arg, arg-type]
     assert first == second and "missing 1 required" in first[0]
 
 

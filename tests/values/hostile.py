@@ -35,14 +35,14 @@ class BadEverything:
 
 
 class LyingClass:
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         boom()
 
 
 class LyingDict:
     @property
-    def __dict__(self) -> Any:
+    def __dict__(self) -> Any:  # type: ignore[override]
         boom()
 
 
@@ -109,13 +109,15 @@ class BadData:
 class BadPair(NamedTuple):
     left: Any
     right: Any
-    __repr__ = boom
+
+    def __repr__(self) -> str:
+        boom()
 
 
 class BadModel(pydantic.BaseModel):
     value: int = 1
     __repr__ = __str__ = boom
-    model_dump = model_dump_json = __getstate__ = boom  # type: ignore[assignment]
+    model_dump = model_dump_json = __getstate__ = boom
 
 
 class BadError(Exception):
@@ -128,7 +130,7 @@ class QuietlyBadError(Exception):
 
 
 class SelfDescribing:
-    __module__ = property(boom)  # type: ignore[assignment]
+    __module__ = property(boom)
 
 
 def endless() -> Any:

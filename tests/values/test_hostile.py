@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,13 +21,14 @@ def test_nothing_of_it_runs_and_nothing_is_raised(name: str, around: str, monkey
     monkeypatch.setattr(encoding, "NODE_LIMIT", 5_000)
     monkeypatch.setattr(encoding, "_PLAIN_NODE_LIMIT", 5_000)
     inner = hostile.objects()[name]
-    value: Any = {
+    around_it: dict[str, Callable[[], Any]] = {
         "bare": lambda: inner,
         "in a list": lambda: [1, inner],
         "in a dict": lambda: {"k": inner, 2: (inner,)},
         "in a record": lambda: hostile.BadData(inner),
         "in an error": lambda: ValueError(inner),
-    }[around]()
+    }
+    value = around_it[around]()
     if name == "bad error":  # the text of an exception is its own to make
         with pytest.raises(hostile.Bomb):
             encode(value)

@@ -85,7 +85,7 @@ def test_long_plain_data_is_written_some_entries_at_a_time(monkeypatch: pytest.M
         [*rows(900), float("nan")],
         [*rows(900), "\ud800"],
         [*rows(900), (1, 2)],
-        {**{f"k{n}": n for n in range(900)}, 3: 4},
+        dict[object, int]([*((f"k{n}", n) for n in range(900)), (3, 4)]),
         rows(3),
         tuple(rows(900)),
         "text",

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import pydantic
@@ -24,7 +25,7 @@ from reenact.facts import encoding, value_writer, weaving, woven_text
 from reenact.facts.encoding import encode
 from reenact.facts.states import encode_state
 from reenact.facts.value_writer import Codec
-from reenact.facts.woven_text import Woven
+from reenact.facts.woven_text import Node, Piece, Woven
 from tests.values import hostile
 
 
@@ -84,6 +85,8 @@ class Zone(tzinfo):
         return timedelta(hours=3)
 
 
+ZONES: list[tzinfo | None] = [None, UTC, timezone(timedelta(hours=2), "x"), Zone()]  # type: ignore[abstract]
+
 NAMES = ("messages", "~dict", "~tuple", "é", "a", "b", "", "\ud800", "n")
 SMALL = {"RUN": 2, "USUAL": 24, "LONGEST": 40, "REMEMBERED": 4000, "BESIDE": 0, "_MOST_NODES": 2000, "_MOST_CUT": 99}
 """How weaving cuts small values as it cuts large ones."""
@@ -95,7 +98,7 @@ odd = some.one_of(
     some.binary(max_size=3),
     some.frozensets(some.integers(), max_size=3),
     some.dates(),
-    some.datetimes(timezones=some.sampled_from([None, UTC, timezone(timedelta(hours=2), "x"), Zone()])),
+    some.datetimes(timezones=some.sampled_from(ZONES)),
     some.sampled_from(Colour),
     some.frozensets(some.tuples(some.just("record"), some.just(1), some.integers(0, 2)), max_size=2),
     some.tuples(some.sampled_from(["record", "enum", "tuple", "scalar"]), some.just(1)),
@@ -359,15 +362,26 @@ def test_no_record_is_taken_for_another_one(left: Any, right: Any, monkeypatch: 
         assert type(seen[-1].slots["entries"]) is Woven, "otherwise this asks nothing"
 
 
+def pieces_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the pieces that weaving makes from now on."""
+    made: list[int] = []
+    new = weaving._new
+
+    def counted(blob: bytes, node: Node) -> Piece:
+        made.append(len(blob))
+        return new(blob, node)
+
+    monkeypatch.setattr(weaving, "_new", counted)
+    return made
+
+
 def test_each_of_many_records_is_kept_and_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "NODE_LIMIT", 500)
     monkeypatch.setattr(value_writer, "NODE_LIMIT", 500)
     messages = [Model(held={"n": n, "text": "word " * 9}) for n in range(2000)]
     state = {"messages": messages, "step": 0}
     assert encode_state(state).opaque == ()
-    made: list[int] = []
-    new = weaving._new
-    monkeypatch.setattr(weaving, "_new", lambda blob, node: made.append(len(blob)) or new(blob, node))
+    made = pieces_made(monkeypatch)
     encode_state(state)
     made.clear()
     for step in range(5):
@@ -429,17 +443,23 @@ def test_whatever_is_changed_between_two_looks_is_seen(state: dict[str, Any], da
 
 
 def test_what_is_as_it_was_is_compared_and_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
+    made = pieces_made(monkeypatch)
     digests: list[int] = []
-    new, digest = weaving._new, weaving.blake2b
-    monkeypatch.setattr(weaving, "_new", lambda blob, node: made.append(len(blob)) or new(blob, node))
-    monkeypatch.setattr(weaving, "blake2b", lambda blob, **how: digests.append(len(blob)) or digest(blob, **how))
-    messages = [{"role": "user", "content": f"{n} " + "words of it " * 40, "n": [n]} for n in range(1500)]
-    state = {"messages": messages, "step": 0}
+
+    def digest(blob: bytes, **how: Any) -> Any:
+        digests.append(len(blob))
+        return blake2b(blob, **how)
+
+    monkeypatch.setattr(weaving, "blake2b", digest)
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": f"{n} " + "words of it " * 40, "n": [n]} for n in range(1500)
+    ]
+    state: dict[str, Any] = {"messages": messages, "step": 0}
     first = encode_state(state)
     assert len(made) > 30
     for step in range(1, 9):
-        made.clear(), digests.clear()
+        made.clear()
+        digests.clear()
         again = encode_state(state)
         assert again.slots["messages"] is first.slots["messages"] and again.body is first.body
         assert not made and max(digests, default=0) < 99

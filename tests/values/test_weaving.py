@@ -151,7 +151,7 @@ def test_one_piece_stands_for_one_encoding(left: Any, right: Any) -> None:
     pieces = []
     for one in (left, right, left, copy.deepcopy(left)):
         try:
-            piece = weaving._alone(weaving.Node(False, 0), [one])
+            piece = weaving._alone(woven_text.Node(False, 0), [one])
         except (woven_text.NotWoven, ValueError):
             continue
         pieces.append(piece)
@@ -238,9 +238,9 @@ def test_what_a_signal_handler_raises_meanwhile_reaches_the_program(
 
     new = weaving._new
 
-    def interrupted(blob: bytes, mapping: bool) -> Any:
+    def interrupted(blob: bytes, node: woven_text.Node) -> woven_text.Piece:
         signal.raise_signal(signal.SIGUSR1)
-        return new(blob, mapping)
+        return new(blob, node)
 
     before = signal.signal(signal.SIGUSR1, handler)
     monkeypatch.setattr(weaving, "_new", interrupted)
@@ -293,10 +293,14 @@ def test_keys_are_put_together_as_of_the_whole(value: Any, data: Any) -> None:
 
 
 def test_what_the_last_piece_has_behind_it_counts_only_while_it_is_the_last() -> None:
-    first, second = (weaving.Piece(text, 1, 0, 0, b"") for text in (b'"n":12345', b'"password":"tr0ub4dor&3"'))
+    first, second = (woven_text.Piece(text, 1, 0, 0, b"") for text in (b'"n":12345', b'"password":"tr0ub4dor&3"'))
     text = b"{%b,%b}" % (first.text, second.text)
-    for parts in ([b"{", first, b"," + second.text + b"}"], [b"{", first, b",", second, b"}"]) * 2:
-        woven = weaving._put_together(weaving.Node(True, 0), parts)
+    ways: list[list[woven_text.Piece | bytes]] = [
+        [b"{", first, b"," + second.text + b"}"],
+        [b"{", first, b",", second, b"}"],
+    ]
+    for parts in ways * 2:
+        woven = weaving._put_together(woven_text.Node(True, 0), parts)
         assert woven == text
         assert spot_woven(woven) == spot(text)
 
@@ -319,9 +323,9 @@ def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> Non
     made: list[bytes] = []
     new = weaving._new
 
-    def counted(blob: bytes, mapping: bool) -> Any:
+    def counted(blob: bytes, node: woven_text.Node) -> woven_text.Piece:
         made.append(blob)
-        return new(blob, mapping)
+        return new(blob, node)
 
     monkeypatch.setattr(weaving, "_new", counted)
     monkeypatch.setattr(woven_text, "REMEMBERED", 1 << 20)
@@ -353,15 +357,19 @@ def test_small_pieces_are_forgotten_before_what_stands_beside_them_is_much(monke
 def test_it_is_compressed_as_a_stream_like_any_other(chance: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weaving, "LONGEST", 1 << 16)
     monkeypatch.setattr(weaving, "USUAL", 16 << 10)
-    some_text = (lambda n: random.Random(n).randbytes(400).hex()) if chance else (lambda n: "like any other " * 40)
-    value = {"db": {f"#W{n}": {"text": some_text(n), "n": n} for n in range(300)}, "few": [1, 2], "é": "ü" * 50}
+
+    def text(n: int) -> str:
+        return random.Random(n).randbytes(400).hex() if chance else "like any other " * 40
+
+    rows: dict[str, dict[str, Any]] = {f"#W{n}": {"text": text(n), "n": n} for n in range(300)}
+    value = {"db": rows, "few": [1, 2], "é": "ü" * 50}
     for _ in range(3):
         woven = weave(value)
         assert woven is not None
         how, packed = compress(woven)
         assert decompress(how, packed) == woven == whole(value)[0]
         assert len(packed) < 1.2 * len(compress(bytes(woven))[1]) + 1000
-        value["db"]["#W7"]["n"] += 1  # type: ignore[index, call-overload]
+        rows["#W7"]["n"] += 1
 
 
 def test_what_is_forgotten_is_gone_without_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,7 +385,7 @@ def test_what_is_forgotten_is_gone_without_a_collection(monkeypatch: pytest.Monk
         spot_woven(woven)
         woven = None
         weaving.forget()
-        assert not [held for held in gc.get_objects() if type(held) is weaving.Piece]
+        assert not [held for held in gc.get_objects() if type(held) is woven_text.Piece]
     finally:
         gc.enable()
 
