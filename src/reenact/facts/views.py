@@ -2,8 +2,8 @@
 
 A view is a decoded text, made of a whole text or of a part, that is searched for credentials. It returns the spans
 found in it as spans of the original text. If every character of the view comes from some characters of the original
-(escapes, percent-encoding, colours), these are plain spans. Else (base64, compression, UTF-16) the span is the whole
-encoded part, with the spans inside it. Each view is made in one pass.
+(escapes, percent-encoding, colours), these are plain spans. Else (base64, compression, UTF-16) a span covers the
+whole encoded part, and comes with the spans inside it. Each view is made in one pass.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class BlockedStrands:
     Args:
         lane_of: The lane of a recorded event.
         gone: Whether a recorded lane has ended, or will not appear.
-        due: The lanes whose next recorded call had been made by a moment (microseconds since the run began).
+        due: The lanes that had made their next call by this moment of the recorded run (in microseconds).
     """
 
     def __init__(

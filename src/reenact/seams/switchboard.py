@@ -132,7 +132,7 @@ def crossed(
     work = OwnWork(perform, crossing.enter()) if own else Work(perform, crossing.enter())
     try:
         result: T = yield work
-    except BaseException as error:  # Ctrl-C and sys.exit inside a tool end it, in a replay too
+    except BaseException as error:  # Ctrl-C and sys.exit end a tool, in a replay too
         if not isinstance(error, (GeneratorExit, *cancels())):
             yield _handed(lane, crossing, partial(seal, None, error), work)
         elif crossing.mode == "live":

@@ -158,7 +158,7 @@ class Recent:
 def split(
     body: bytes, earlier: SpliceVersion, recent: Recent, append: Callable[[bytes], SplicePiece]
 ) -> tuple[VersionChange, SpliceVersion]:
-    """Split a version into its change from the version before, and the version with its places.
+    """The change of a version from the version before; and the version itself, with its places.
 
     Args:
         body: Its bytes.

@@ -13,8 +13,8 @@ _MOST_EDITS = 200
 def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of equal tokens that keep their order on both sides, as many as can be found.
 
-    Up to a limit of edits, the pairs are those of a shortest edit script. Beyond this limit, tokens that occur once on
-    each side divide the work; where there is no such token, the next token is taken.
+    Up to a limit of edits, the pairs are those of a shortest edit script. Beyond this limit, the
+    sequences are cut at tokens that occur once on each side. If there are none, equal tokens are paired as they come.
     """
     out: list[tuple[int, int]] = []
     pending = [(0, len(left), 0, len(right))]

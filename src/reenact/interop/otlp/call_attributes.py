@@ -124,7 +124,7 @@ def _otel(told: SpelledCall, *, before: bool) -> dict[str, Json]:
         asked, answered = _CONTENT.get(told.sort, ("input", "output"))
         if told.sort is not SpanSort.MODEL:
             put(asked, as_text(told.asked))
-            number = told.sort is SpanSort.TOOL and isinstance(told.answered, int | float)  # as JSON it would be a text
+            number = told.sort is SpanSort.TOOL and isinstance(told.answered, int | float)  # its JSON would be a text
             put(answered, told.answered if number else as_text(told.answered))
     return found
 

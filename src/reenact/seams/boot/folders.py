@@ -1,4 +1,4 @@
-"""Temporary folders that no death leaves behind for good: users lock each, and the next start removes the others.
+"""Temporary folders that are removed even after a crash: users lock them, and the next start removes unlocked ones.
 
 Users share the lock. The system releases a lock however a process ends. So a folder that can be locked exclusively has
 no user, and is removed under that lock.

@@ -1,10 +1,10 @@
 """MCP client sessions (the ``mcp`` package, version 2): requests, what the server begins, and the transports below.
 
-The session answers, and nothing below it: while recording, the child process, the HTTP exchanges or the server in
-memory run unrecorded; in a replay they run only from the first live request on (``going_live``). A request is one call
-(kind ``mcp``; the call of a tool has the tool's name). Each message that the server begins is a call too, and the
-agent's answer to it is compared. The agent's own ``ClientSession``, its parsing and its callbacks run both while
-recording and in a replay.
+Calls are answered at the session. While recording, the parts below it (the child process, the HTTP exchanges or the
+server in memory) run unrecorded. In a replay they run only from the first live request on (``going_live``). A request
+is one call (kind ``mcp``; the call of a tool has the tool's name). Each message that the server begins is a call too,
+and the agent's answer to it is compared. The agent's own ``ClientSession``, its parsing and its callbacks run both
+while recording and in a replay.
 """
 
 from __future__ import annotations
