@@ -87,3 +87,17 @@ def test_what_reads_model_calls_is_loaded_with_a_client(tmp_path: Path) -> None:
     """Later a program may have taken the files away."""
     program = "import sys, http.client; sys.exit('reenact.facts.dialects' not in sys.modules)"
     loaded(tmp_path, "record", "--", sys.executable, "-c", program)
+
+
+def test_the_scripted_provider_is_loaded_when_it_starts() -> None:
+    """Most programs that import it start it as a process of its own."""
+    program = (
+        "import sys; from reenact.testing.provider import ProviderProcess, ScriptedProvider, Script\n"
+        "print(*sys.modules)\nwith ScriptedProvider():\n    print(*sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    imported, started = (set(line.split()) for line in told.splitlines())
+    makes_answers = {"reenact.testing.provider.provider_http", "reenact.testing.provider.provider_decisions"}
+    assert 0 < len(ours(imported)) <= 18
+    assert not imported & {"ssl", "socket", "http.server", "email", *makes_answers}
+    assert makes_answers <= started

@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from reenact.testing.provider.server import CONTROL, environment
+from reenact.testing.provider.script import CONTROL
+from reenact.testing.provider.server import environment
 
 
 class ProviderProcess:
@@ -93,6 +93,8 @@ class ProviderProcess:
         if self._process is None or self._process.poll() is not None:
             status = "never started" if self._process is None else f"ended with status {self._process.poll()}"
             raise RuntimeError(f"the scripted provider {status}")
+        from http.client import HTTPConnection  # late: it loads ssl and the parsers of mail
+
         connection = HTTPConnection(urlsplit(self.url).netloc, timeout=10)
         try:
             connection.request(method, CONTROL, json.dumps(body) if body is not None else None)

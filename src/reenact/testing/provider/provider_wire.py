@@ -8,10 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 
-from reenact.testing.provider.script import Fault, Reply
-
-SERVER = "reenact-scripted-provider"
-"""The value of the ``Server`` header."""
+from reenact.testing.provider.script import SERVER, Fault, Reply
 
 _WORTH_COMPRESSING = 256
 _BROKEN_PIECE = 16

@@ -23,6 +23,12 @@ from reenact.facts.answers.asks import Ask, ToolUse
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 
+SERVER = "reenact-scripted-provider"
+"""The value of the ``Server`` header."""
+
+CONTROL = "/-/"
+"""Path of the world's own endpoint: GET shows the counts and the day, POST ``{"day": 2}`` sets the day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

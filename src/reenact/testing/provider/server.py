@@ -1,27 +1,29 @@
-"""The scripted provider: a small HTTP/1.1 server on loopback that answers from a script. It is not a model."""
+"""The scripted provider: a small HTTP/1.1 server on loopback that answers from a script. It is not a model.
+
+What listens and what makes up answers is loaded when it starts: most who import this start it in another process.
+"""
 
 from __future__ import annotations
 
 import json
-import socket
 import threading
-import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
-from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING
 
 from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
 from reenact.facts.answers.asks import Turn
-from reenact.facts.answers.wire_formats import encoded
 from reenact.facts.call import Json
-from reenact.testing.provider.provider_decisions import HttpRequest, decide, failed
-from reenact.testing.provider.provider_wire import SERVER, ConnectionCut, reset_connection, sent
-from reenact.testing.provider.script import Fault, Reply, Script, server_error
+from reenact.facts.late import late
+from reenact.testing.provider.script import SERVER, Fault, Reply, Script
 
-CONTROL = "/-/"
-"""Path of the world's own endpoint: GET shows the counts and the day, POST ``{"day": 2}`` sets the day."""
+if TYPE_CHECKING:
+    from reenact.testing.provider.provider_decisions import HttpRequest, decide, failed
+    from reenact.testing.provider.provider_http import ProviderServer
+else:
+    decide = late("reenact.testing.provider.provider_decisions", "decide")
+    failed = late("reenact.testing.provider.provider_decisions", "failed")
+    ProviderServer = late("reenact.testing.provider.provider_http", "ProviderServer")
 
 KEY = "sk-scripted-provider-takes-any-key"
 """The key that ``environment`` gives. Any will do; none is refused, as with the real ones."""
@@ -57,10 +59,8 @@ class ScriptedProvider:
         self._counts: Counter[str] = Counter()
         self._planned: list[tuple[str, Fault]] = []
         self._memory: OrderedDict[str, tuple[Turn, ...]] = OrderedDict()
-        self._connections: set[socket.socket] = set()
-        self._stopping = threading.Event()
         self._last_us = clock.mono_us()
-        self._server: _Server | None = None
+        self._server: ProviderServer | None = None
         self._port = 0
 
     def __enter__(self) -> ScriptedProvider:
@@ -95,23 +95,22 @@ class ScriptedProvider:
         """Open the door: on a random port at first, on the same one after ``refuse``."""
         if self._server is not None:
             return
-        self._stopping.clear()
-        self._server = _Server(self, self._port)
+        self._server = ProviderServer(
+            self._port,
+            arrived=self._arrived,
+            answer=self._answer,
+            control=self._control,
+            refuse=self.refuse,
+            wall_us=self._clock.wall_us,
+        )
         self._port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name=SERVER, daemon=True).start()
 
     def refuse(self) -> None:
         """Close the door and every connection: new ones are refused until ``listen`` is called."""
         server, self._server = self._server, None
-        if server is None:
-            return
-        self._stopping.set()
-        server.shutdown()
-        server.server_close()
-        with self._lock:
-            connections, self._connections = self._connections, set()
-        for connection in connections:
-            _shut(connection)
+        if server is not None:
+            server.end()
 
     def stop(self) -> None:
         """End the server; its counts can still be read."""
@@ -132,16 +131,14 @@ class ScriptedProvider:
         """Seconds since the last request came."""
         return (self._clock.mono_us() - self._last_us) / 1_000_000
 
-    def _arrived(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[HttpRequest, Fault | None]:
+    def _arrived(self, target: str) -> tuple[int, int, Fault | None]:
+        """Count a request: its number at its path, the day, and the fault that is planned for it."""
         path = target.partition("?")[0]
         with self._lock:
             self._last_us = self._clock.mono_us()
             self._counts[path] += 1
-            request = HttpRequest(method, target, headers, body, self._counts[path], self.day)
             at = next((at for at, (start, _) in enumerate(self._planned) if path.startswith(start)), None)
-            return request, None if at is None else self._planned.pop(at)[1]
+            return self._counts[path], self.day, None if at is None else self._planned.pop(at)[1]
 
     def _answer(self, request: HttpRequest, planned: Fault | None) -> tuple[Reply, Fault | None]:
         if planned is not None and planned.kind == "status":
@@ -179,115 +176,3 @@ def environment(url: str) -> dict[str, str]:
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
     }
-
-
-def _shut(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # the client has closed it already
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 256
-    block_on_close = False
-
-    def __init__(self, world: ScriptedProvider, port: int) -> None:
-        self.world = world
-        super().__init__(("127.0.0.1", port), _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without asking the resolver for a host name, as the standard server does."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection, so that it can be ended with the server."""
-        with self.world._lock:
-            self.world._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Forget the connection and close it."""
-        with self.world._lock:
-            self.world._connections.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that hang up: tests make them do that."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server_version = SERVER
-    sys_version = ""
-    server: _Server
-
-    def do_GET(self) -> None:
-        """Answer a GET."""
-        self._serve()
-
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815  # the standard library's names
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
-        """Log nothing."""
-
-    def _serve(self) -> None:
-        world = self.server.world
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        body = self._body(headers)
-        fault: Fault | None = None
-        if self.path.startswith(CONTROL):
-            reply = Reply(
-                headers=(("content-type", "application/json"),), body=encoded(world._control(self.command, body))
-            )
-        else:
-            request, planned = world._arrived(self.command, self.path, headers, body)
-            reply, fault = self._answer(request, planned)
-        if fault is not None and fault.kind in {"silent", "refused"}:
-            self._hang_up(fault)
-            return
-        try:
-            sent(
-                reply,
-                fault,
-                send=self.connection.sendall,
-                keep=not self.close_connection,
-                gzip="gzip" in headers.get("accept-encoding", ""),
-                date=formatdate(world._clock.wall_us() / 1_000_000, usegmt=True),
-                pause=world._stopping.wait,
-            )
-        except (ConnectionCut, OSError):
-            self._hang_up(fault)
-
-    def _answer(self, request: HttpRequest, planned: Fault | None) -> tuple[Reply, Fault | None]:
-        try:
-            return self.server.world._answer(request, planned)
-        except Exception:
-            traceback.print_exc()  # a mistake in the script: show it to its author, and give the client an answer
-            return failed(request, server_error()), None
-
-    def _hang_up(self, fault: Fault | None) -> None:
-        self.close_connection = True
-        if fault is not None and fault.kind == "refused":
-            self.server.world.refuse()
-        elif fault is not None and fault.kind == "reset":
-            reset_connection(self.connection)
-            # A shutdown would send an orderly end first: close at once, and the socket's own settings send the reset.
-            self.rfile.close()
-            self.connection.close()
-
-    def _body(self, headers: Mapping[str, str]) -> bytes:
-        if "chunked" not in headers.get("transfer-encoding", ""):
-            return self.rfile.read(int(headers.get("content-length") or 0))
-        parts: list[bytes] = []
-        while size := int(self.rfile.readline().partition(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        while self.rfile.readline().strip():
-            pass  # trailers
-        return b"".join(parts)
