@@ -76,7 +76,7 @@ def test_a_cassette_is_played_back_by_vcr_itself(recorded: tuple[Tried, str, byt
     desk, url, printed = recorded
     said = exported(desk, "vcr", "cassette.yaml")
     assert "11 exchanges written to cassette.yaml" in said
-    assert "not in the file: 11 times of exchanges" in said
+    assert "not in the file: times of exchanges (11)" in said
     assert "streams in pieces, kept as one" in said
     played = desk.records_with_vcr("program.py", url, record_mode="none", match_on=("method", "uri", "body"))
     assert played.out == printed, played.err.decode()
@@ -179,9 +179,10 @@ def test_what_no_exchange_can_hold_is_counted(desk: Tried, server: Server) -> No
     assert lost["events of kind tool"] == 1
     assert lost["events of kind process"] >= 1
     assert lost["exchanges that failed without an answer"] == 1
-    assert f"not in the file: {lost['events of kind process']} events of kind process" in said.err.decode()
+    assert f"not in the file: events of kind process ({lost['events of kind process']})" in said.err.decode()
+    assert b"not in the file: events of kind tool (1)" in said.err
     desk.writes("none.py", "print(1)")
     assert desk.run("reenact", "record", "--", "python", "none.py").code == 0
     nothing = desk.reenact("export", "har", "@")
     assert (nothing.code, nothing.out) == (2, b"")
-    assert b"holds no HTTP exchange" in nothing.err
+    assert b"holds no HTTP exchange" in nothing.err and b": 1 " not in nothing.err

@@ -125,7 +125,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenR
     if not left.exchanges:
         raise UsageError(
             f"run {tail(run.id)} holds no HTTP exchange that could be exported",
-            cause="; ".join(f"{count} {what}" for what, count in lost.items()) or "it holds nothing",
+            cause="; ".join(f"{what} ({count})" for what, count in lost.items()) or "it holds nothing",
             next_command=f"reenact show {tail(run.id)}",
         )
     exchanges = left.exchanges
@@ -157,7 +157,7 @@ def _rows(recording: Recording) -> WrittenRun:
     if not made:
         raise UsageError(
             f"run {tail(recording.run.id)} holds no model call that could be exported",
-            cause="; ".join(f"{count} {what}" for what, count in said.items()) or "it holds nothing",
+            cause="; ".join(f"{what} ({count})" for what, count in said.items()) or "it holds nothing",
             next_command=f"reenact show {tail(recording.run.id)}",
         )
     return WrittenRun(b"".join(made), False, len(made), said, "row")

@@ -170,7 +170,7 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
         shell.line({**said, **({"file": str(output)} if output is not None else {"endpoint": str(to)})})
     shell.talk(f"reenact: {tail(run.id)}: {counted(count, 'span')} {where}, trace {made.batch.spans[-1].trace}")
     for what, lost in made.lost.items():
-        shell.talk(f"reenact: not in the spans: {lost} {safe(what)}")
+        shell.talk(f"reenact: not in the spans: {safe(what)} ({lost})")
 
 
 def _send(shell: Shell, run: Run, to: Target, batch: Batch, told: Callable[[int, int], object]) -> None:
@@ -240,6 +240,6 @@ def _tell(shell: Shell, written: WrittenRun, output: Path | None, run: str) -> N
     many = counted(written.exchanges, written.what)
     shell.talk(f"reenact: {run}: {many} written" + (f" to {safe(str(output))}" if output is not None else ""))
     for what, count in written.lost.items():
-        shell.talk(f"reenact: not in the file: {count} {safe(what)}")
+        shell.talk(f"reenact: not in the file: {safe(what)} ({count})")
     if output is not None and written.runs:
         shell.talk(f"next: python {safe(shlex.quote(str(_script(output))))} agent.py")
