@@ -14,6 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
 from reenact.facts.kit import ItemState, ReplayUse
+from reenact.interop import importing
 from reenact.interop.file_formats import write
 from reenact.interop.readers import ReaderOptions
 from reenact.timetravel.forks.fork_launch import require_ended
@@ -59,6 +60,20 @@ def test_credentials_pass_the_same_gate_as_a_recording(bring: Bring, store: Stor
     assert (first.call.effect, second.call.effect) == (Effect.READ, Effect.WRITE)
     assert (run.totals.models, run.totals.tokens_in, run.totals.tokens_out) == (1, 9, 4)
     assert "OPENAI_API_KEY" in run.environment["env_secret"]
+
+
+def test_an_import_that_is_under_way_is_shown_as_one(
+    bring: Bring, store: Store, desk: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[bytes] = []
+
+    def looked_at(_: object) -> int:
+        listed.append(desk.reenact("--store", store.url, "ls").out)
+        return 0
+
+    monkeypatch.setattr(importing, "_duration_us", looked_at)
+    bring("vcr", CASSETTE)
+    assert [(b"importing" in each, b"recording" in each) for each in listed] == [(True, False)], listed
 
 
 def test_it_is_imported_and_shown_by_the_commands(desk: Tried) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reenact.facts.imported_runs import is_imported
+
 if TYPE_CHECKING:
     from reenact.facts.run import Run
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 def outcome(run: Run, *, told: bool = False) -> str:
     """How a run ended, in a few words. With ``told``, the error is left out, because it is shown elsewhere."""
     words = run.status.value
+    if words == "recording" and is_imported(run):
+        words = "importing"
     if run.interrupted_at is not None:
         words += f" at {run.interrupted_at}"
     elif run.error and not told:
