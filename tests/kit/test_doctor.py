@@ -76,6 +76,15 @@ def test_a_store_that_cannot_be_written_is_a_gap(desk: Desk) -> None:
     assert found["store"]["state"] == "not captured" and "--store" in found["store"]["fix"][0]
 
 
+def test_a_python_without_its_global_lock_is_a_gap(desk: Desk, tmp_path: Path) -> None:
+    """No replay of a program with threads answers there."""
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "sitecustomize.py").write_text("import sys\nsys._is_gil_enabled = lambda: False\n")
+    found = findings(desk, 3, PYTHONPATH=str(tmp_path / "start"))
+    assert found["python"]["state"] == "not captured" and "PYTHON_GIL=1" in found["python"]["fix"][0]
+    assert findings(desk, 0)["python"]["state"] != "not captured"
+
+
 def test_a_disabled_recorder_is_a_gap(desk: Desk) -> None:
     assert "switch" in findings(desk, 3, REENACT_DISABLE="1")
 

@@ -60,7 +60,7 @@ class Premises:
     """The facts that the doctor judges, gathered by the caller, so that judging is pure.
 
     Attributes:
-        python: Version of the interpreter that would record.
+        python: Version of the interpreter that would record; ``locked`` whether it has its global lock.
         store: The store for runs, in words.
         store_fault: Why that store cannot be written; empty where it can.
         sqlite: Version of SQLite in that interpreter.
@@ -88,6 +88,7 @@ class Premises:
     environment: str = ""
     hooked: frozenset[str] = frozenset()
     imported: SourceImports = field(default_factory=SourceImports)
+    locked: bool = True
 
 
 def examine(premises: Premises) -> tuple[DoctorFinding, ...]:
@@ -99,6 +100,9 @@ def _ground(here: Premises) -> Iterator[DoctorFinding]:
     version = ".".join(map(str, here.python))
     if here.python[:2] < _OLDEST:
         yield DoctorFinding("python", FindingState.GAP, f"{version} is too old", ("Python 3.11 or newer",))
+    elif not here.locked:
+        about = f"{version} runs without its global lock: the order of threads is not followed, and a replay stops"
+        yield DoctorFinding("python", FindingState.GAP, about, ("PYTHON_GIL=1 in the environment",))
     elif here.python[:2] > _NEWEST:
         yield DoctorFinding("python", FindingState.NOTE, f"{version} is newer than what was tested (3.14)")
     else:

@@ -86,6 +86,7 @@ def premises(shell: Shell, here: Path) -> Premises:
         environment="" if environment is None else os.path.relpath(environment, here),
         hooked=patching.hooked(),
         imported=imports_of(str(here)),
+        locked=getattr(sys, "_is_gil_enabled", lambda: True)(),
     )
 
 
