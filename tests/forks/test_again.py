@@ -7,14 +7,17 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.errors import FormatTooNew
+from reenact.facts.fork_stop import FIELD
 from reenact.facts.run import Run
 from reenact.interfaces.cli.commands.fork import change_of, command, results_of
 from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.forking import plan_of
-from reenact.timetravel.forks.fork_command import again
+from reenact.timetravel.forks.fork_command import again, allowing
 from reenact.timetravel.forks.plan import Plan
 from tests.forks.conftest import Forks
 
@@ -140,3 +143,20 @@ def test_a_plan_is_read_that_an_earlier_version_stored() -> None:
     now = Plan(3, retries=(1, 2), resume=True).to_json()
     stored = {"anew" if name == "retries" else name: value for name, value in now.items()}
     assert Plan.from_json(stored) == Plan(3, retries=(1, 2), resume=True)
+
+
+def test_a_plan_that_a_newer_version_stored_is_refused_as_a_newer_format_is() -> None:
+    with pytest.raises(FormatTooNew, match="seasons") as caught:
+        Plan.from_json({**Plan(3).to_json(), "seasons": 4})
+    assert caught.value.next_command == "pip install --upgrade reenact"
+
+
+def test_a_fork_of_a_newer_version_can_be_looked_at() -> None:
+    stopped = {"fork": {**Plan(3).to_json(), "seasons": 4}, FIELD: {"write": "pay"}}
+    store = MemoryStore()
+    parent, fork = (Run(f"01J{number:023}", "bot", started_us=number) for number in (1, 2))
+    store.begin(parent).close()
+    fork = replace(fork, relation="fork", parent=parent.id, environment=stopped)
+    assert allowing(store, fork) == ""
+    del stopped["fork"]["seasons"]
+    assert "--allow-write pay" in allowing(store, fork)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from reenact.abc.store import Store
-from reenact.errors import RunNotFound
+from reenact.errors import FormatTooNew, RunNotFound
 from reenact.facts.call import Json, Kind
 from reenact.facts.fork_stop import refused_write
 from reenact.facts.ids import tail
@@ -48,10 +48,9 @@ def allowing(store: Store, fork: Run) -> str:
     if not write or not fork.parent or not isinstance(plan, dict):
         return ""
     try:
-        parent = store.run(fork.parent)
-    except RunNotFound:
+        parent, asked = store.run(fork.parent), Plan.from_json(plan)
+    except (RunNotFound, FormatTooNew):
         return ""
-    asked = Plan.from_json(plan)
     return again(parent, replace(asked, allow_writes=(*asked.allow_writes, write)))
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from reenact.abc.redaction import Redactor
-from reenact.errors import UsageError
+from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
@@ -152,13 +152,18 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``, and a reader of the plans that earlier versions stored."""
+        """The inverse of ``to_json``, and a reader of the plans that earlier versions stored.
+
+        Raises:
+            FormatTooNew: A newer version stored it.
+        """
         values = {_RENAMED.get(name, name): value for name, value in data.items()}
+        if unknown := values.keys() - set(cls.__slots__):
+            told = f"this version does not know a field of the fork's plan: {', '.join(sorted(unknown))}"
+            raise FormatTooNew(told, cause="a newer version made it", next_command="pip install --upgrade reenact")
         for name in _NUMBERED:
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        for name in ("allow_writes", "retries", "only"):
-            values[name] = tuple(values.get(name) or ())
-        return cls(**values)
+        return cls(**values | {name: tuple(values.get(name) or ()) for name in ("allow_writes", "retries", "only")})
 
 
 def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
