@@ -463,6 +463,8 @@ def test_what_is_sent_and_thrown_in_is_kept_and_checked() -> None:
     ]
     with tape.listening(playing=True), pytest.raises(Divergence, match="something else"):
         agent("another word")
+    (kept,) = tape.faults
+    assert isinstance(kept, Divergence) and kept.next_command == "reenact replay @ --through talk"
 
 
 def test_a_generators_body_is_inside_its_call_and_its_consumer_is_not() -> None:

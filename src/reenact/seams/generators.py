@@ -178,13 +178,11 @@ class ItemPlayer:
         """
         now = json.loads(encode(value).body)
         if part != (key, now):
-            raise Divergence(
-                f"{self._call.name} is given something else than when it was recorded",
-                event=self.crossing.event,
-                recorded=list(part),
-                now=[key, now],
-                path=key,
-            )
+            told = f"{self._call.name} is given something else than when it was recorded"
+            facts: Any = {"event": self.crossing.event, "recorded": list(part), "now": [key, now], "path": key}
+            problem = Divergence(told, **facts, next_command="reenact replay @ --through TOOL")
+            self._call.sticks(problem)
+            raise problem
 
 
 def thrown(error: BaseException) -> str:

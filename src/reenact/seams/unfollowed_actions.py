@@ -37,8 +37,5 @@ def require_lock(lane: Lane | None) -> None:
     if lane is None or locked is None or locked():
         return
     cause = "this interpreter runs without its global lock, under which the strands of a run are counted"
-    lane.session.fault(
-        UnreplayableRun(
-            "the order of threads is not followed", cause=cause, next_command="reenact show @", missing="global lock"
-        )
-    )
+    told = "the order of threads is not followed"
+    lane.session.fault(UnreplayableRun(told, cause=cause, next_command="reenact show @", missing="global lock"))
