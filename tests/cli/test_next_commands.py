@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import sys
@@ -17,6 +18,20 @@ from tests.cli.proposals import STAND_IN, proposed
 
 OTHERS = {"exec", "export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}
 """Programs of the system, or of a checkout, that a message may propose."""
+
+WITHOUT = {
+    "replaying/agent_process.py: NoReport {}": "the text that it hands on has its own",
+    "replaying/caller.py: UnreplayableRun the entry point {}": "who looks it up knows the run, and adds it",
+    "replaying/caller.py: UnreplayableRun the recorded entry point is shown, not called: {}": "as above",
+    "store/memory_store.py: StoreBusy run {}": "no command reaches a store in memory",
+    "store/memory_store.py: StoreError there is a run {}": "ids are made here: it is a fault of ours",
+    "store/memory_store.py: StoreError the log is closed": "a recorder writes it, no user",
+    "store/sqlite_log.py: StoreError the log is closed": "as above",
+    "store/sqlite_log.py: StoreError a record cannot be stored: {}": "as above",
+    "store/versions.py: StoreError there is no way from store format {}": "a migration is missing here",
+    "timetravel/asking/asker.py: EffectRefused why": "its cause names the setting",
+}
+"""Errors that propose no command, each with the reason."""
 
 _NAMED = re.compile(r"\breenact (?:--store \S+ )?([a-z]+)\b")
 
@@ -50,6 +65,24 @@ def test_every_proposed_command_is_one_that_works(checkout: Path) -> None:
         except (click.ClickException, AssertionError) as error:
             wrong.append(f"{place}: {text}: {error}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_error_proposes_a_command_or_says_why_not(checkout: Path) -> None:
+    package = checkout / "src" / "reenact"
+    trees = {path.relative_to(package).as_posix(): ast.parse(path.read_text("utf-8")) for path in package.rglob("*.py")}
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = {"ReenactError"}
+    for _ in range(3):  # none is deeper
+        names |= {each.name for each in classes if names & {ast.unparse(base) for base in each.bases}}
+    without = set()
+    for place, tree in trees.items():
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names):
+                continue
+            if node.args and not {"next_command", None} & {each.arg for each in node.keywords}:
+                text = ast.unparse(node.args[0]).removeprefix("f").strip("'\"")
+                without.add(f"{place}: {node.func.id} {re.sub(r'{.*', '{}', text)}")
+    assert without == set(WITHOUT)
 
 
 @pytest.mark.parametrize("folder", ["src", "docs", "examples", "README.md"])

@@ -62,6 +62,7 @@ class ActiveRun(Run):
             raise UsageError(
                 "there is no write under way here",
                 cause="effect_key is read inside the body of a tool with effect='write'",
+                next_command="python -m pydoc reenact.tool",
             )
         return str(key.hex())
 

@@ -79,6 +79,7 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScop
         raise UsageError(
             f"grows takes the names of lists, not {grows!r}",
             cause='it is a sequence of keys of the state: grows=("messages",)',
+            next_command="python -m pydoc reenact.step",
         )
     return StepScope(name, state, names)
 

@@ -203,7 +203,7 @@ class ReadConnection:
         with self._lock:
             connection = self._connection
             if connection is None:
-                raise lost() if self._lost else _closed()
+                raise lost() if self._lost else closed()
             try:
                 return connection.execute(sql, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -393,18 +393,25 @@ class WriteConnection:
 
     def _mine(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise lost() if self._lost else _closed()
+            raise lost() if self._lost else closed()
         return self._connection
 
     def _check_process(self) -> None:
         if self._pid != getpid():
             raise StoreError(
-                "this store was opened by the parent process", cause="a forked child writes a recording of its own"
+                "this store was opened by the parent process",
+                cause="a forked child writes a recording of its own",
+                next_command="python -m pydoc reenact.open_store",
             )
 
 
-def _closed() -> StoreError:
-    return StoreError("the store is closed", cause="it was used after its with block, or after close()")
+def closed() -> StoreError:
+    """The error for a store that is used after its end."""
+    return StoreError(
+        "the store is closed",
+        cause="it was used after its with block, or after close()",
+        next_command="python -m pydoc reenact.open_store",
+    )
 
 
 def _in_forked_child() -> None:

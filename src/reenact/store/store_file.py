@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import RunNotFound, StoreError
 from reenact.facts.late import late
-from reenact.store.connection import ReadConnection, WriteConnection
+from reenact.store.connection import ReadConnection, WriteConnection, closed
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.run_query import make_narrow
 from reenact.store.versions import Format, check_readable
@@ -123,7 +123,7 @@ class StoreFile:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
+            raise closed()
 
     def hasher(self) -> KeyedHash:
         """The store's keyed hash. The store's facts must have been read before."""

@@ -153,7 +153,10 @@ def plan_of(
         EventNotFound: A named event does not exist.
     """
     if live not in OPENINGS:
-        raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
+        words = ", ".join(OPENINGS)
+        raise UsageError(
+            f"there is no live={live!r}", cause=f"it is one of {words}", next_command="reenact fork --help"
+        )
 
     def number(event: int | str) -> int:
         return _number(store, parent, event)
@@ -185,7 +188,7 @@ def _settling(word: str) -> Settling:
     match word:
         case "" | "done" | "retry":
             return word
-    raise UsageError(f"there is no settle={word!r}", cause="it is done or retry")
+    raise UsageError(f"there is no settle={word!r}", cause="it is done or retry", next_command="reenact resume --help")
 
 
 def concluded(run: Run, report: ForkReport) -> Run:

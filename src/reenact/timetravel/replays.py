@@ -59,7 +59,9 @@ def replay(
     """
     names, tools = tuple(live), tuple(through)
     if mode not in ("code", "events"):
-        raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
+        raise UsageError(
+            f"there is no mode {mode!r}", cause="it is code or events", next_command="reenact replay --help"
+        )
     if names and (mode != "code" or tools or order != "exact"):
         raise UsageError(
             "live excludes mode, through and order",

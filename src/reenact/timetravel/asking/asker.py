@@ -73,7 +73,8 @@ class Asker:
         session = self._session
         why = refusal(self._plan, call, model=True)
         if why:
-            raise self._refused(EffectRefused(why, cause="what its provider keeps, or acts on, is not sent"))
+            how = "models_may_store = true in [tool.reenact] sends what it only keeps"
+            raise self._refused(EffectRefused(why, cause=f"what its provider keeps, or acts on, is not sent; {how}"))
         error = self._keys.refused(call, session.run, self._plan)
         if isinstance(error, UnreplayableRun):
             session.fault(error)
