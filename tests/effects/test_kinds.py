@@ -107,7 +107,7 @@ ANSWERED |= {"raw_network", "keyring_raw", "unmount_the_cover_raw", "kill_asked_
 Recorded = tuple[Agent, dict[str, str]]
 
 
-class World:
+class Surroundings:
     """What the agent acts on: a folder outside its own, a process, a listening socket, names that all can see.
 
     Args:
@@ -172,7 +172,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def world() -> Iterator[Surroundings]:
     """A world outside of every folder that a program usually writes to."""
     if sys.platform != "linux":
         pytest.skip("the canaries (queues, /proc, keyrings) exist on Linux alone")
@@ -180,7 +180,7 @@ def world() -> Iterator[World]:
     if not place:
         pytest.skip("none of /opt, /srv, /var/lib can be written by this user")
     folder = tempfile.mkdtemp(dir=place)
-    made = World(Path(folder) / "world")
+    made = Surroundings(Path(folder) / "world")
     try:
         yield made
     finally:
@@ -189,7 +189,7 @@ def world() -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def recorded(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+def recorded(world: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     """An agent that was recorded with every kind, and what it said of each."""
     agent = Agent(tmp_path_factory.mktemp("kinds"))
     shutil.copy(Path(__file__).with_name("acts.py"), agent.watched / "agent.py")
@@ -203,7 +203,7 @@ def test_every_kind_is_in_the_table(recorded: Recorded) -> None:
     assert set(recorded[1]) == set(TABLE)
 
 
-def replayed(agent: Agent, world: World, system: str, kinds: str) -> tuple[dict[str, Any], str]:
+def replayed(agent: Agent, world: Surroundings, system: str, kinds: str) -> tuple[dict[str, Any], str]:
     """Replay some kinds; gives the report and what the program said. What happened shows in the world."""
     if system == "within" and not permitted():
         pytest.skip("this system permits no namespaces")
@@ -225,7 +225,7 @@ def alike(system: str, expected: str) -> list[str]:
     return [name for name, each in TABLE.items() if getattr(each, system) == expected]
 
 
-def test_what_the_system_prevents_leaves_the_world_as_it_is(world: World, recorded: Recorded) -> None:
+def test_what_the_system_prevents_leaves_the_world_as_it_is(world: Surroundings, recorded: Recorded) -> None:
     kinds = alike("within", PREVENTED)
     world.begin("")
     before = world.seen()
@@ -243,7 +243,7 @@ def test_what_the_system_prevents_leaves_the_world_as_it_is(world: World, record
 @pytest.mark.parametrize(
     ("kind", "system"), [(kind, system) for system in ("within", "without") for kind in alike(system, REFUSED)]
 )
-def test_a_replay_refuses_it_by_name(kind: str, system: str, world: World, recorded: Recorded) -> None:
+def test_a_replay_refuses_it_by_name(kind: str, system: str, world: Surroundings, recorded: Recorded) -> None:
     world.begin(kind)
     before = world.seen()
     report, said = replayed(recorded[0], world, system, kind)
@@ -252,7 +252,7 @@ def test_a_replay_refuses_it_by_name(kind: str, system: str, world: World, recor
     assert "agent.py:" in report["refused"][0], report
 
 
-def test_without_any_means_what_python_code_writes_goes_to_a_copy(world: World, recorded: Recorded) -> None:
+def test_without_any_means_what_python_code_writes_goes_to_a_copy(world: Surroundings, recorded: Recorded) -> None:
     kinds = alike("without", COPIED)
     world.begin("")
     before = world.seen()
@@ -265,7 +265,7 @@ def test_without_any_means_what_python_code_writes_goes_to_a_copy(world: World, 
     assert answers == dict.fromkeys(kinds, "done"), said
 
 
-def test_without_any_means_native_code_is_said_not_to_be_seen(world: World, recorded: Recorded) -> None:
+def test_without_any_means_native_code_is_said_not_to_be_seen(world: Surroundings, recorded: Recorded) -> None:
     gaps = alike("without", GAP)
     assert gaps and all(name.endswith(("_raw", "_in_c")) or name == "raw_network" for name in gaps)
     replayed(recorded[0], world, "without", "create_in_c")

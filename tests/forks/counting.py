@@ -49,7 +49,7 @@ def counting() -> Iterator[Counting]:
 _seen: list[Any] = []
 
 
-class World(BaseHTTPRequestHandler):
+class _Tally(BaseHTTPRequestHandler):
     """Counts each write before it answers."""
 
     protocol_version = "HTTP/1.1"
@@ -79,7 +79,7 @@ class World(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Serve until standard input ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), World)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Tally)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)

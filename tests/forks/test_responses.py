@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-
 import pytest
 
 from tests.forks.conftest import Forks
+from tests.http.server import Server, as_json
 from tests.programs import read_program
 
 AGENT = read_program("forks/every_http_client.py")
 
 
-class World(BaseHTTPRequestHandler):
-    """Says where it was asked."""
-
-    def do_GET(self) -> None:
-        body = b'{"said": "no"}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
 def asked(forks: Forks) -> Forks:
     """A run in which every client has asked once."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), World) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            forks.desk.environ = {"WORLD": f"http://127.0.0.1:{server.server_port}"}
-            assert forks.record(AGENT).splitlines() == ["(200, {'said': 'no'})"] * 5 + ["refused"]
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Server()
+    server.routes["*"] = lambda request: as_json({"said": "no"})
+    try:
+        forks.desk.environ = {"WORLD": server.url}
+        assert forks.record(AGENT).splitlines() == ["(200, {'said': 'no'})"] * 5 + ["refused"]
+    finally:
+        server.close()
     return forks
 
 

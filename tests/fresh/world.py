@@ -43,7 +43,7 @@ def wanted_calls(tools: list[str], answered: int) -> list[tuple[str, dict[str, A
     return [(name, {"city": chance.choice(CITIES), "nonce": chance.randint(0, 999)}) for name in picked]
 
 
-class World(BaseHTTPRequestHandler):
+class _Moody(BaseHTTPRequestHandler):
     """One request of one agent."""
 
     protocol_version = "HTTP/1.1"
@@ -393,7 +393,7 @@ class Server(ThreadingHTTPServer):
 
 def main() -> None:
     """Serve until standard input ends."""
-    server = Server(("127.0.0.1", 0), World)
+    server = Server(("127.0.0.1", 0), _Moody)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     sys.stdin.read()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import http.server
-import json
 import random
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from tests.http.server import SSE, Request, Server, answer, as_json, chunked
 
 _random = random.SystemRandom()
 
@@ -18,54 +18,28 @@ def number() -> int:
     return _random.randrange(10**11, 10**12)
 
 
-class _World(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+def _answered(request: Request) -> Iterable[Any]:
+    if request.target.startswith("/stream"):
+        return chunked(_events(), SSE)
+    if request.target.startswith("/busy") and _random.random() < 0.5:
+        return answer(b'{"half": ' + str(number()).encode(), "429 Too Many Requests")
+    time.sleep(_random.random() * 0.004)
+    asked = {"asked": len(request.body)} if request.method == "POST" else {"path": request.target}
+    return as_json({**asked, "n": number()})
 
-    def do_GET(self) -> None:
-        if self.path.startswith("/stream"):
-            self._stream()
-        elif self.path.startswith("/busy") and _random.random() < 0.5:
-            self._answer(429, b'{"half": ' + str(number()).encode())
-        else:
-            time.sleep(_random.random() * 0.004)
-            self._answer(200, json.dumps({"path": self.path, "n": number()}).encode())
 
-    def do_POST(self) -> None:
-        asked = self.rfile.read(int(self.headers.get("content-length", 0)))
-        time.sleep(_random.random() * 0.004)
-        self._answer(200, json.dumps({"asked": len(asked), "n": number()}).encode())
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _stream(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
-        for _ in range(4):
-            piece = f"data: {number()}\n\n".encode()
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-            self.wfile.flush()
-            time.sleep(_random.random() * 0.002)
-        self.wfile.write(b"0\r\n\r\n")
-
-    def log_message(self, *args: object) -> None:
-        """Quiet."""
+def _events() -> Iterator[bytes]:
+    for _ in range(4):
+        yield f"data: {number()}\n\n".encode()
+        time.sleep(_random.random() * 0.002)
 
 
 @contextmanager
 def world() -> Iterator[str]:
     """Serve for the length of a block; gives the address."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _World)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = Server()
+    server.routes["*"] = _answered
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server.url
     finally:
-        server.shutdown()
-        server.server_close()
+        server.close()

@@ -8,7 +8,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-class World(ThreadingHTTPServer):
+class Collectors(ThreadingHTTPServer):
     """A server on loopback.
 
     Attributes:
@@ -44,7 +44,7 @@ class World(ThreadingHTTPServer):
 class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: World
+    server: Collectors
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""

@@ -15,7 +15,7 @@ import pytest
 
 from tests import commands
 
-from .collector import World
+from .collector import Collectors
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Bench:
     """
 
     folder: Path
-    world: World
+    world: Collectors
 
     def write(self, program: str, **settings: str) -> None:
         """Put the program there, and the settings of the project."""
@@ -73,7 +73,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """A folder and its world."""
-    world = World()
+    world = Collectors()
     try:
         yield Bench(tmp_path, world)
     finally:

@@ -16,7 +16,7 @@ HOLD_MS = "500"
 """A machine that runs other things too may not get to a thread within the usual bound; what is proven here is else."""
 
 
-class World:
+class Place:
     """A folder with one program, its store, and whatever the program reads.
 
     Args:
@@ -81,8 +81,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> Place:
     """The folder of one test; the store lies beside it, so that it is no part of the project."""
     folder = tmp_path / "project"
     folder.mkdir()
-    return World(folder)
+    return Place(folder)

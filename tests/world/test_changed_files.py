@@ -11,7 +11,7 @@ import pytest
 
 from tests.programs import read_program
 
-from .conftest import World
+from .conftest import Place
 
 ASK = """
 import json, os, pathlib, shutil, sys, time
@@ -110,14 +110,14 @@ def program(*names: str) -> str:
 
 
 @pytest.fixture
-def changing(world: World) -> World:
+def changing(world: Place) -> Place:
     world.write("", "flag")
     world.write("deep", "kept/deep/file")
     world.write("old", "stamp")
     return world
 
 
-def picture(world: World) -> dict[str, bytes | None]:
+def picture(world: Place) -> dict[str, bytes | None]:
     """Everything in the folder, but for databases, which have a number of their own."""
     return {
         str(path.relative_to(world.folder)): path.read_bytes() if path.is_file() and path.suffix != ".db" else None
@@ -126,7 +126,7 @@ def picture(world: World) -> dict[str, bytes | None]:
     }
 
 
-def test_it_replays_the_same_each_time(changing: World) -> None:
+def test_it_replays_the_same_each_time(changing: Place) -> None:
     for _ in range(2):  # the second time the run finds what the first one has left
         recorded = changing.record(program())
         before = picture(changing)
@@ -134,7 +134,7 @@ def test_it_replays_the_same_each_time(changing: World) -> None:
         assert picture(changing) == before
 
 
-def test_what_was_done_to_a_file_afterwards_does_not_matter(world: World) -> None:
+def test_what_was_done_to_a_file_afterwards_does_not_matter(world: Place) -> None:
     recorded = world.record(program("reads, changes and writes"))
     world.write("70", "count.json")
     world.exact(recorded)
@@ -146,7 +146,7 @@ def test_what_was_done_to_a_file_afterwards_does_not_matter(world: World) -> Non
     world.exact(recorded)
 
 
-def test_a_file_that_came_with_a_folder_was_not_there_before(world: World) -> None:
+def test_a_file_that_came_with_a_folder_was_not_there_before(world: Place) -> None:
     """The folder takes the place of another one, and the file is deleted from there."""
     for name in ("page/old", "next/kept", "next/deep/file", "more/x", "far/y"):
         world.write(name, name)
@@ -172,7 +172,7 @@ print(ask(sorted(str(each) for each in pathlib.Path(".").glob("[nr]*"))))
     assert picture(world) == before
 
 
-def test_beside_files_whose_content_is_kept(world: World) -> None:
+def test_beside_files_whose_content_is_kept(world: Place) -> None:
     world.write('file_contents = ["data/*"]\n', "reenact.toml")
     world.write("kept", "data/kept.txt")
     recorded = world.record(
@@ -181,7 +181,7 @@ def test_beside_files_whose_content_is_kept(world: World) -> None:
     world.exact(recorded)
 
 
-def test_a_file_that_a_fix_adds_is_seen(world: World) -> None:
+def test_a_file_that_a_fix_adds_is_seen(world: Place) -> None:
     program = (
         ASK
         + """
@@ -200,7 +200,7 @@ pathlib.Path("out/answer").write_text(str(ask("x")))
     assert replayed.stdout == "a fixed prompt\none among what it made\n"
 
 
-def test_many_files_in_a_folder_that_it_has_made(world: World) -> None:
+def test_many_files_in_a_folder_that_it_has_made(world: Place) -> None:
     recorded = world.record(
         ASK
         + """
@@ -217,7 +217,7 @@ print(len(os.listdir("many")))
     assert world.kit().count("many/") < 80
 
 
-def test_what_is_too_large_is_a_gap_by_name(world: World) -> None:
+def test_what_is_too_large_is_a_gap_by_name(world: Place) -> None:
     (world.folder / "large.bin").write_bytes(b"x" * ((1 << 20) + 1))
     (world.folder / "small.bin").write_bytes(b"y" * 100)
     world.record(
@@ -236,7 +236,7 @@ for name in ("large.bin", "small.bin"):
     assert "small.bin is not as it was" not in replayed.stderr
 
 
-def test_what_a_tool_has_changed_stays_what_it_came_to(world: World) -> None:
+def test_what_a_tool_has_changed_stays_what_it_came_to(world: Place) -> None:
     recorded = world.record(
         ASK
         + """
@@ -250,7 +250,7 @@ print(pathlib.Path("index").read_text())
     world.exact(recorded)
 
 
-def test_a_credential_in_such_a_file_is_not_stored(world: World) -> None:
+def test_a_credential_in_such_a_file_is_not_stored(world: Place) -> None:
     secret = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
     world.write(f"API_KEY={secret}\n", "settings.env")
     world.record(
@@ -268,7 +268,7 @@ open("settings.env", "a").write("MORE=1\\n")
     assert world.replay().returncode == 0
 
 
-def test_it_goes_with_a_bundle(world: World, tmp_path: Path) -> None:
+def test_it_goes_with_a_bundle(world: Place, tmp_path: Path) -> None:
     world.write("[1, 2]", "data/list.json")
     world.write("x = 1\n", "data/made.py")
     recorded = world.record(
@@ -284,7 +284,7 @@ with open("data/made.py", "a") as file:
     )
     done = world.reenact("pack", "@", "-o", str(tmp_path / "run.reenact"))
     assert done.returncode == 0, done.stderr
-    elsewhere = World(tmp_path / "elsewhere")
+    elsewhere = Place(tmp_path / "elsewhere")
     shutil.copytree(world.folder, elsewhere.folder)
     replayed = elsewhere.reenact(
         "replay", str(tmp_path / "run.reenact"), REENACT_STORE=str(tmp_path / "other.sqlite"), HOME=str(tmp_path)
@@ -293,13 +293,13 @@ with open("data/made.py", "a") as file:
     assert replayed.stdout == recorded.stdout
 
 
-def test_a_saved_replay_replays(world: World) -> None:
+def test_a_saved_replay_replays(world: Place) -> None:
     recorded = world.record(program("looks and makes"))
     assert world.replay("--save").returncode == 0
     world.exact(recorded)
 
 
-def test_a_golden_of_it_passes(world: World) -> None:
+def test_a_golden_of_it_passes(world: Place) -> None:
     world.record(program("looks and makes"))
     added = world.reenact("golden", "add", "@", "--as", "cached")
     assert added.returncode == 0, added.stderr
@@ -308,7 +308,7 @@ def test_a_golden_of_it_passes(world: World) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_fork_names_the_file_that_was_not_there_when_the_run_began(world: World) -> None:
+def test_a_fork_names_the_file_that_was_not_there_when_the_run_began(world: Place) -> None:
     recorded = world.record(program("reads, changes and writes") + "\nprint(ask('then'))\n")
     forked = world.reenact("fork", "@:1", "--result", '1="x"')
     assert forked.returncode == 1, forked.stdout + forked.stderr
@@ -320,7 +320,7 @@ def test_a_fork_names_the_file_that_was_not_there_when_the_run_began(world: Worl
     assert recorded.stdout.splitlines()[0] in forked.stdout
 
 
-def test_a_fork_whose_change_has_changed_nothing_names_the_file(world: World) -> None:
+def test_a_fork_whose_change_has_changed_nothing_names_the_file(world: Place) -> None:
     """The code asks something else at the branching event, because it has read what the run itself has written."""
     (world.folder / "count.txt").write_text("1", encoding="utf-8")
     world.record(
@@ -341,7 +341,7 @@ with open("count.txt", "w") as file:
 IN_PROCESS = read_program("world/log_that_grows.py")
 
 
-def test_a_replay_in_the_process_of_its_caller_names_what_is_not_as_it_was(world: World) -> None:
+def test_a_replay_in_the_process_of_its_caller_names_what_is_not_as_it_was(world: Place) -> None:
     world.write(IN_PROCESS)
     first = world.run(sys.executable, "agent.py", "record")
     assert first.returncode == 0, first.stderr
@@ -359,10 +359,10 @@ def test_a_replay_in_the_process_of_its_caller_names_what_is_not_as_it_was(world
     assert "is not as it was" not in again.stdout
 
 
-def test_recording_changes_nothing_for_the_agent(changing: World) -> None:
+def test_recording_changes_nothing_for_the_agent(changing: Place) -> None:
     changing.write(program())
     bare = changing.folder.parent / "bare"
     shutil.copytree(changing.folder, bare)
     plain = subprocess.run([sys.executable, "agent.py"], cwd=bare, capture_output=True, text=True, check=True)
     assert changing.record().stdout == plain.stdout
-    assert picture(changing) == picture(World(bare))
+    assert picture(changing) == picture(Place(bare))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 READS = """
 import os
@@ -22,7 +22,7 @@ print(os.environ["TIER"], os.environ.pop("TIER"), "TIER" in os.environ)
 """
 
 
-def test_reads_are_answered_with_what_they_gave_then(world: World) -> None:
+def test_reads_are_answered_with_what_they_gave_then(world: Place) -> None:
     recorded = world.record(READS, TIER="gold")
     assert recorded.stdout.startswith(
         "gold gold None else\nTrue\ngold-$NOT_SET b'gold'\n'NOT_SET'\nset here set here False"
@@ -31,7 +31,7 @@ def test_reads_are_answered_with_what_they_gave_then(world: World) -> None:
     world.exact(recorded, TIER="silver")
 
 
-def test_a_variable_that_was_not_set_may_be_set_to_try_something_and_is_named(world: World) -> None:
+def test_a_variable_that_was_not_set_may_be_set_to_try_something_and_is_named(world: Place) -> None:
     world.record('import os\nprint(os.environ.get("VERSION_OF_PARSER", "v1"))\n')
     replayed = world.replay(VERSION_OF_PARSER="v2")
     assert (replayed.returncode, replayed.stdout) == (1, "v2\n")
@@ -41,7 +41,7 @@ def test_a_variable_that_was_not_set_may_be_set_to_try_something_and_is_named(wo
     )
 
 
-def test_reads_of_libraries_and_of_strands_count_too(world: World) -> None:
+def test_reads_of_libraries_and_of_strands_count_too(world: Place) -> None:
     world.write("import os\ndef mode():\n    return os.environ.get('AGENT_FLAVOUR', 'plain')\n", "site-packages/lib.py")
     recorded = world.record(
         """
@@ -65,7 +65,7 @@ def test_reads_of_libraries_and_of_strands_count_too(world: World) -> None:
     world.exact(recorded, AGENT_FLAVOUR="sour")
 
 
-def test_a_read_that_is_new_sees_the_world_of_today_and_disturbs_nothing(world: World) -> None:
+def test_a_read_that_is_new_sees_the_world_of_today_and_disturbs_nothing(world: Place) -> None:
     world.record('import os\nprint(os.environ["TIER"])\n', TIER="gold")
     world.write('import os\nos.environ.get("OTHER")\nprint(os.environ["TIER"])\n')
     assert world.replay(TIER="silver", OTHER="x").stdout == "gold\n"
@@ -75,7 +75,7 @@ SECRET = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
 
 
 @pytest.mark.parametrize("name", ["SHOP_API_KEY", "HARMLESS"])
-def test_no_credential_is_stored(world: World, name: str) -> None:
+def test_no_credential_is_stored(world: Place, name: str) -> None:
     world.record(f'import os\nprint(len(os.environ["{name}"]) > 5)\n', **{name: SECRET})
     kept = world.kept()
     assert kept and SECRET.encode() not in kept
@@ -83,7 +83,7 @@ def test_no_credential_is_stored(world: World, name: str) -> None:
     assert (replayed.returncode, replayed.stdout) == (0, "True\n"), replayed.stderr
 
 
-def test_what_nobody_asked_for_is_not_kept(world: World) -> None:
+def test_what_nobody_asked_for_is_not_kept(world: Place) -> None:
     recorded = world.record(
         """
         import os
@@ -98,12 +98,12 @@ def test_what_nobody_asked_for_is_not_kept(world: World) -> None:
     world.exact(recorded, TIER="silver")
 
 
-def test_the_kit_says_which_were_read(world: World) -> None:
+def test_the_kit_says_which_were_read(world: Place) -> None:
     world.record('import os\nos.environ["TIER"]\nos.getenv("NOT_SET")\n', TIER="gold")
     assert "2 were read: NOT_SET, TIER" in world.kit()
 
 
-def test_a_recorded_block_keeps_them(world: World) -> None:
+def test_a_recorded_block_keeps_them(world: Place) -> None:
     world.write(
         """
         import os

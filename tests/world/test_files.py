@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 READS = """
 import codecs, io, json, os, pathlib, threading
@@ -32,7 +32,7 @@ print(open("out.txt").read())
 
 
 @pytest.fixture
-def files(world: World) -> World:
+def files(world: Place) -> Place:
     world.write('{"n": 1}', "data/a.json")
     for name in ("b.txt", "c.bin", "d.txt", "e.txt", "f.txt", "g.txt"):
         world.write(f"this is {name}", f"data/{name}")
@@ -44,7 +44,7 @@ def item(kit: str, name: str) -> str:
     return found[1] if found else ""
 
 
-def test_the_kit_names_every_file_that_was_read(files: World) -> None:
+def test_the_kit_names_every_file_that_was_read(files: Place) -> None:
     recorded = files.record(READS)
     kit = files.reenact("--json", "kit", "@").stdout
     for name in ("a.json", "b.txt", "c.bin", "d.txt", "e.txt", "f.txt", "g.txt"):
@@ -54,7 +54,7 @@ def test_the_kit_names_every_file_that_was_read(files: World) -> None:
     files.exact(recorded)
 
 
-def test_a_file_that_has_changed_is_named(files: World) -> None:
+def test_a_file_that_has_changed_is_named(files: Place) -> None:
     files.record(READS)
     files.write('{"n": 2}', "data/a.json")
     files.write("other", "data/f.txt")
@@ -68,7 +68,7 @@ def test_a_file_that_has_changed_is_named(files: World) -> None:
     assert "b.txt" not in replayed.stderr
 
 
-def test_it_is_the_likely_cause_of_a_divergence(files: World) -> None:
+def test_it_is_the_likely_cause_of_a_divergence(files: Place) -> None:
     files.record(
         """
         import reenact
@@ -85,7 +85,7 @@ def test_it_is_the_likely_cause_of_a_divergence(files: World) -> None:
     assert replayed.stderr.count("data/b.txt has changed") == 1, "it is named once"
 
 
-def test_a_change_without_consequence_is_told_and_no_difference(files: World) -> None:
+def test_a_change_without_consequence_is_told_and_no_difference(files: Place) -> None:
     recorded = files.record('print(len(open("data/b.txt").read()))\n')
     files.write("that is b.txt", "data/b.txt")
     replayed = files.replay()
@@ -93,7 +93,7 @@ def test_a_change_without_consequence_is_told_and_no_difference(files: World) ->
     assert "the file data/b.txt has changed since it was recorded" in replayed.stderr
 
 
-def test_a_path_that_was_only_looked_at_is_named_where_that_comes_to_something_else(files: World) -> None:
+def test_a_path_that_was_only_looked_at_is_named_where_that_comes_to_something_else(files: Place) -> None:
     files.record(
         """
         import os, pathlib
@@ -121,7 +121,7 @@ def test_a_path_that_was_only_looked_at_is_named_where_that_comes_to_something_e
     assert "likely cause: the file data/b.txt is not there any more; " in replayed.stderr
 
 
-def test_a_file_touched_but_the_same_is_the_same(files: World) -> None:
+def test_a_file_touched_but_the_same_is_the_same(files: Place) -> None:
     files.record('print(len(open("data/b.txt").read()))\n')
     text = (files.folder / "data" / "b.txt").read_text()
     (files.folder / "data" / "b.txt").unlink()
@@ -129,7 +129,7 @@ def test_a_file_touched_but_the_same_is_the_same(files: World) -> None:
     assert "data/b.txt" not in files.replay().stderr
 
 
-def test_what_lies_elsewhere_or_is_source_is_not_named(files: World) -> None:
+def test_what_lies_elsewhere_or_is_source_is_not_named(files: Place) -> None:
     files.write("VALUE = 1\n", "helper.py")
     files.write("x", "../outside.txt")
     files.record(
@@ -145,7 +145,7 @@ def test_what_lies_elsewhere_or_is_source_is_not_named(files: World) -> None:
     assert item(files.kit(), "files_read") == ""
 
 
-def test_a_recorded_block_names_them_too(files: World) -> None:
+def test_a_recorded_block_names_them_too(files: Place) -> None:
     files.write(
         """
         import reenact
@@ -182,7 +182,7 @@ asyncio.run(main())
 """
 
 
-def test_contents_that_the_policy_keeps_are_supplied(files: World) -> None:
+def test_contents_that_the_policy_keeps_are_supplied(files: Place) -> None:
     files.write("elsewhere", "other.txt")
     files.write('file_contents = ["data/*"]\n', "reenact.toml")
     files.write(CONTENTS)
@@ -199,7 +199,7 @@ def test_contents_that_the_policy_keeps_are_supplied(files: World) -> None:
     files.exact(recorded)
 
 
-def test_a_file_that_is_read_anew_diverges_where_contents_are_kept(files: World) -> None:
+def test_a_file_that_is_read_anew_diverges_where_contents_are_kept(files: Place) -> None:
     files.write('file_contents = ["data/*.txt"]\n', "reenact.toml")
     files.record("print(open('data/b.txt').read())\n")
     files.write("print(open('data/d.txt').read())\n")
@@ -207,7 +207,7 @@ def test_a_file_that_is_read_anew_diverges_where_contents_are_kept(files: World)
     assert replayed.returncode == 1 and "data/d.txt" in replayed.stderr
 
 
-def test_credentials_in_a_kept_file_are_not_stored(files: World) -> None:
+def test_credentials_in_a_kept_file_are_not_stored(files: Place) -> None:
     secret = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
     files.write('file_contents = ["data/*"]\n', "reenact.toml")
     files.write(f"API_KEY={secret}\n", "data/.env")

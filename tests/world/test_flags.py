@@ -8,7 +8,7 @@ import pytest
 
 from tests.programs import read_program
 
-from .conftest import World
+from .conftest import Place
 
 PROVIDER = read_program("world/wild_flags.py")
 ASKS = """
@@ -26,7 +26,7 @@ asyncio.run(main())
 """
 
 
-def test_evaluations_are_frozen_and_the_provider_is_not_asked(world: World) -> None:
+def test_evaluations_are_frozen_and_the_provider_is_not_asked(world: Place) -> None:
     world.write(PROVIDER, "flags.py")
     recorded = world.record(ASKS)
     marks = (world.folder / "marks").read_text()
@@ -37,7 +37,7 @@ def test_evaluations_are_frozen_and_the_provider_is_not_asked(world: World) -> N
     assert re.search(r"captured +flags +12 evaluations", world.kit())
 
 
-def test_a_provider_that_is_not_ready_now_answers_what_it_answered_then(world: World) -> None:
+def test_a_provider_that_is_not_ready_now_answers_what_it_answered_then(world: Place) -> None:
     world.write(PROVIDER, "flags.py")
     recorded = world.record(ASKS)
     (world.folder / "broken").touch()
@@ -45,7 +45,7 @@ def test_a_provider_that_is_not_ready_now_answers_what_it_answered_then(world: W
     assert (replayed.returncode, replayed.stdout) == (0, recorded.stdout), replayed.stderr
 
 
-def test_a_provider_that_was_not_ready_then_is_not_ready_again(world: World) -> None:
+def test_a_provider_that_was_not_ready_then_is_not_ready_again(world: Place) -> None:
     world.write(PROVIDER, "flags.py")
     (world.folder / "broken").touch()
     recorded = world.record(ASKS)
@@ -58,7 +58,7 @@ def test_a_provider_that_was_not_ready_then_is_not_ready_again(world: World) -> 
 @pytest.mark.parametrize(
     ("change", "names"), [('"theme"', "them2"), ('"u_1"', "u_9")], ids=["another flag", "another user"]
 )
-def test_another_question_diverges_and_is_named(world: World, change: str, names: str) -> None:
+def test_another_question_diverges_and_is_named(world: Place, change: str, names: str) -> None:
     world.write(PROVIDER, "flags.py")
     world.record(ASKS)
     world.write(ASKS.replace(change, f'"{names}"'))
@@ -66,7 +66,7 @@ def test_another_question_diverges_and_is_named(world: World, change: str, names
     assert replayed.returncode == 1 and names in replayed.stderr
 
 
-def test_a_flag_of_no_provider_is_noted(world: World) -> None:
+def test_a_flag_of_no_provider_is_noted(world: Place) -> None:
     recorded = world.record('import reenact\nreenact.note("flag.new-ui", True)\nprint("ok")\n')
     assert "1 notes" in world.kit()
     world.exact(recorded)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 
 class Counter:
@@ -117,7 +117,7 @@ print("done")
     ids=["socket", "asyncio", "datagram", "thread", "look-up"],
 )
 def test_sockets_are_named_once_and_refused(
-    world: World, counter: Counter, program: str, what: str, where: str, contacts: int
+    world: Place, counter: Counter, program: str, what: str, where: str, contacts: int
 ) -> None:
     tcp, udp = counter.ports()
     where = where.format(tcp=tcp, udp=udp)
@@ -134,7 +134,7 @@ def test_sockets_are_named_once_and_refused(
     assert counter.contacts <= contacts
 
 
-def test_an_agent_that_swallows_everything_is_refused_all_the_same(world: World, counter: Counter) -> None:
+def test_an_agent_that_swallows_everything_is_refused_all_the_same(world: Place, counter: Counter) -> None:
     tcp, _ = counter.ports()
     world.record(
         f"""
@@ -150,7 +150,7 @@ def test_an_agent_that_swallows_everything_is_refused_all_the_same(world: World,
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no exec in place on Windows")
-def test_a_program_that_becomes_another_is_named(world: World) -> None:
+def test_a_program_that_becomes_another_is_named(world: Place) -> None:
     world.record('import os\nos.execvp("echo", ["echo", "from echo"])\n')
     assert "gap  process at agent.py:2 (echo), 1 time" in world.shown()
     replayed = world.replay()
@@ -159,13 +159,13 @@ def test_a_program_that_becomes_another_is_named(world: World) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names the C library of a POSIX system")
-def test_native_libraries_are_named_and_declared_as_not_visible(world: World) -> None:
+def test_native_libraries_are_named_and_declared_as_not_visible(world: Place) -> None:
     world.record("import ctypes\nprint(ctypes.CDLL('libc.so.6' if __import__('sys').platform == 'linux' else None))\n")
     if sys.platform == "linux":
         assert "gap  native library at agent.py:2 (libc.so.6, what it does is not visible), 1 time" in world.shown()
 
 
-def test_a_client_in_c_is_named_and_refused(world: World) -> None:
+def test_a_client_in_c_is_named_and_refused(world: Place) -> None:
     world.write("", "curl_cffi/__init__.py")
     world.write("class Curl:\n    def perform(self):\n        print('connected')\n", "curl_cffi/curl.py")
     world.record("from curl_cffi.curl import Curl\nCurl().perform()\n")
@@ -175,7 +175,7 @@ def test_a_client_in_c_is_named_and_refused(world: World) -> None:
     assert "connected" not in replayed.stdout
 
 
-def test_what_seams_record_and_what_tools_do_is_no_gap(world: World, counter: Counter) -> None:
+def test_what_seams_record_and_what_tools_do_is_no_gap(world: Place, counter: Counter) -> None:
     tcp, _ = counter.ports()
     recorded = world.record(
         f"""
@@ -206,7 +206,7 @@ def test_what_seams_record_and_what_tools_do_is_no_gap(world: World, counter: Co
     assert counter.contacts == 6
 
 
-def test_a_recorded_block_names_them_too(world: World, counter: Counter) -> None:
+def test_a_recorded_block_names_them_too(world: Place, counter: Counter) -> None:
     tcp, _ = counter.ports()
     world.write(
         f"""
@@ -225,7 +225,7 @@ def test_a_recorded_block_names_them_too(world: World, counter: Counter) -> None
     assert f"gap  connection at agent.py:5 (127.0.0.1:{tcp}), 1 time" in world.shown()
 
 
-def test_what_is_only_named_does_not_count_as_captured(world: World) -> None:
+def test_what_is_only_named_does_not_count_as_captured(world: Place) -> None:
     world.write("import psycopg2, curl_cffi.curl\n")
     found = world.reenact("doctor").stdout
     captured, _, missing = found.partition("not captured")

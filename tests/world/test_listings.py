@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 LISTS = """
 import asyncio, glob, os, pathlib, random
@@ -30,7 +30,7 @@ asyncio.run(main())
 
 
 @pytest.fixture
-def library(world: World) -> World:
+def library(world: Place) -> Place:
     for name in ("a.md", "z.md", "m.md", "deep/one.md", "wide/two.md", "wide/three.txt"):
         world.write("text", f"docs/{name}")
     if sys.platform != "win32":
@@ -39,7 +39,7 @@ def library(world: World) -> World:
     return world
 
 
-def test_folders_are_listed_again_as_they_were(library: World) -> None:
+def test_folders_are_listed_again_as_they_were(library: Place) -> None:
     recorded = library.record(LISTS)
     assert "FileNotFoundError" in recorded.stdout and "three.txt" in recorded.stdout
     library.exact(recorded)
@@ -49,13 +49,13 @@ def test_folders_are_listed_again_as_they_were(library: World) -> None:
     library.exact(recorded)
 
 
-def test_unrecorded_and_recorded_runs_give_the_same(library: World) -> None:
+def test_unrecorded_and_recorded_runs_give_the_same(library: Place) -> None:
     library.write(LISTS)
     bare = library.run(sys.executable, "agent.py")
     assert library.record().stdout == bare.stdout
 
 
-def test_a_listing_that_is_new_sees_the_disk_of_today_and_disturbs_nothing(library: World) -> None:
+def test_a_listing_that_is_new_sees_the_disk_of_today_and_disturbs_nothing(library: Place) -> None:
     library.record("import os\nprint(len(os.listdir('docs')))\n")
     library.write("import os\nos.listdir('docs/deep')\nos.listdir('docs/deep')\nprint(len(os.listdir('docs')))\n")
     (library.folder / "docs" / "new.md").touch()
@@ -63,7 +63,7 @@ def test_a_listing_that_is_new_sees_the_disk_of_today_and_disturbs_nothing(libra
     assert replayed.returncode == 0, replayed.stderr
 
 
-def test_what_a_program_clears_away_is_what_is_there(library: World) -> None:
+def test_what_a_program_clears_away_is_what_is_there(library: Place) -> None:
     recorded = library.record(
         """
         import os, pathlib, shutil, subprocess, tempfile
@@ -79,7 +79,7 @@ def test_what_a_program_clears_away_is_what_is_there(library: World) -> None:
     library.exact(recorded)
 
 
-def test_a_recorded_block_keeps_them(library: World, tmp_path: Path) -> None:
+def test_a_recorded_block_keeps_them(library: Place, tmp_path: Path) -> None:
     library.write(
         """
         import os

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 ENTROPY = """
 import numpy as np
@@ -53,7 +53,7 @@ print(np.random.rand(), shuffle(), np.random.rand(), think(), np.random.rand(), 
 
 
 @pytest.mark.parametrize("program", [ENTROPY, GLOBAL, THREADS, TOOLS], ids=["entropy", "global", "threads", "tools"])
-def test_a_program_draws_again_what_it_drew(world: World, program: str) -> None:
+def test_a_program_draws_again_what_it_drew(world: Place, program: str) -> None:
     recorded = world.record(program)
     world.exact(recorded)
 
@@ -72,7 +72,7 @@ asyncio.run(main())
 """
 
 
-def test_a_strand_that_another_overtakes_goes_on_from_where_it_left_the_generator(world: World) -> None:
+def test_a_strand_that_another_overtakes_goes_on_from_where_it_left_the_generator(world: Place) -> None:
     """That the generator was as it had left it is all that is recorded of its second draw."""
     recorded = world.record(OVERTAKEN.replace("PAUSES", "0"))
     world.write(OVERTAKEN.replace("PAUSES", "1"))
@@ -80,7 +80,7 @@ def test_a_strand_that_another_overtakes_goes_on_from_where_it_left_the_generato
     assert sorted(replayed.stdout.splitlines()) == sorted(recorded.stdout.splitlines()), replayed.stderr
 
 
-def test_a_run_inside_a_program_begins_from_the_state_of_then(world: World) -> None:
+def test_a_run_inside_a_program_begins_from_the_state_of_then(world: Place) -> None:
     world.write(
         """
         import numpy as np
@@ -100,7 +100,7 @@ def test_a_run_inside_a_program_begins_from_the_state_of_then(world: World) -> N
     assert "verdict: same (exact)" in replayed.stderr
 
 
-def test_a_seed_means_what_it_means_anywhere(world: World) -> None:
+def test_a_seed_means_what_it_means_anywhere(world: Place) -> None:
     text = "import numpy as np\nnp.random.seed(1)\nprint(np.random.rand(3), np.random.normal(size=2))\n"
     recorded = world.record(text)
     assert recorded.stdout == world.run(sys.executable, "agent.py").stdout

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from .conftest import World
+from .conftest import Place
 
 ASKS = """
 name = input("Name? ")
@@ -38,7 +38,7 @@ if __name__ == "__main__":
 HERE = "import agent, reenact; print(reenact.replay('@', entry=agent.ask).output)"
 
 
-def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
+def test_questions_to_a_pipe_are_answered_again(world: Place) -> None:
     lines = "Ada Lovelace\ny\n\n\u00fcber"
     world.write(ASKS)
     bare = world.run(sys.executable, "agent.py", stdin=lines)
@@ -51,7 +51,7 @@ def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
     assert '"Delete 3 files? [y/n] " -> "y"' in shown and '"More? " -> "(no answer)"' in shown
 
 
-def test_answers_belong_to_questions_and_not_to_places(world: World) -> None:
+def test_answers_belong_to_questions_and_not_to_places(world: Place) -> None:
     world.record('print(input("Name? "), input("Delete? "), input("Colour? "))\n', stdin="Ada\nno\nred\n")
     world.write('print(input("Colour? "), input("Delete? "), input("Name? "))\n')
     replayed = world.replay()
@@ -59,14 +59,14 @@ def test_answers_belong_to_questions_and_not_to_places(world: World) -> None:
     assert "reordered" in replayed.stderr
 
 
-def test_what_is_read_after_questions_in_another_order_is_what_followed_them(world: World) -> None:
+def test_what_is_read_after_questions_in_another_order_is_what_followed_them(world: Place) -> None:
     world.record('import sys\nprint(input("Name? "), input("Delete? "), sys.stdin.read())\n', stdin="Ada\nno\nred\n")
     world.write('import sys\nb = input("Delete? ")\nprint(input("Name? "), b, sys.stdin.read())\n')
     replayed = world.replay()
     assert replayed.stdout.endswith("Ada no red\n\n"), replayed.stdout + replayed.stderr
 
 
-def test_a_question_that_was_never_asked_diverges_and_is_named(world: World) -> None:
+def test_a_question_that_was_never_asked_diverges_and_is_named(world: Place) -> None:
     world.record('print(input("Delete 3 files? "))\n', stdin="y\n")
     world.write('print(input("Delete 4000 files? "))\n')
     replayed = world.replay()
@@ -86,7 +86,7 @@ def test_a_question_that_was_never_asked_diverges_and_is_named(world: World) -> 
     ],
     ids=["then the rest", "after a read", "by descriptor", "lines", "buffer"],
 )
-def test_questions_and_reads_may_be_mixed(world: World, program: str) -> None:
+def test_questions_and_reads_may_be_mixed(world: Place, program: str) -> None:
     lines = "one\ntwo\r\nthree\nfour\n" * 2
     world.write(program)
     bare = world.run(sys.executable, "agent.py", stdin=lines)
@@ -95,7 +95,7 @@ def test_questions_and_reads_may_be_mixed(world: World, program: str) -> None:
     world.exact(recorded)
 
 
-def test_a_line_that_is_no_text_fails_as_it_does_anywhere(world: World) -> None:
+def test_a_line_that_is_no_text_fails_as_it_does_anywhere(world: Place) -> None:
     world.write(
         """
         import sys
@@ -112,7 +112,7 @@ def test_a_line_that_is_no_text_fails_as_it_does_anywhere(world: World) -> None:
     world.exact(recorded)
 
 
-def test_strands_that_ask_get_their_own_answers(world: World) -> None:
+def test_strands_that_ask_get_their_own_answers(world: Place) -> None:
     recorded = world.record(
         """
         import threading
@@ -132,7 +132,7 @@ def test_strands_that_ask_get_their_own_answers(world: World) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal of a POSIX system")
-def test_a_person_at_a_terminal_is_asked_once(world: World) -> None:
+def test_a_person_at_a_terminal_is_asked_once(world: Place) -> None:
     world.write(
         'import getpass\nprint("deleted" if input("Delete? ") == "yes" else "kept", len(getpass.getpass()) > 3)\n'
     )
@@ -165,7 +165,7 @@ def test_a_person_at_a_terminal_is_asked_once(world: World) -> None:
     assert "matched 2 of 2" in replayed.stderr
 
 
-def test_a_question_in_a_recorded_block_is_answered_again(world: World) -> None:
+def test_a_question_in_a_recorded_block_is_answered_again(world: Place) -> None:
     world.write(BLOCK)
     ran = world.run(sys.executable, "agent.py", stdin="Ada\n")
     assert ran.stdout == "Name? More? nobody EOF when reading a line\nAda\n", ran.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from reenact.seams.databases.drivers import name_of
 
-from .conftest import World
+from .conftest import Place
 
 _PLACES = ("/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/17/bin")
 
@@ -82,7 +82,7 @@ TOOL = AGENT.replace("def count():", "import reenact\n@reenact.tool(effect='read
 )
 
 
-def test_connections_are_named_and_refused(world: World, server: Server) -> None:
+def test_connections_are_named_and_refused(world: Place, server: Server) -> None:
     recorded = world.record(AGENT.format(host=server.folder))
     assert recorded.stdout == "42 7\n"
     shown = world.shown()
@@ -96,7 +96,7 @@ def test_connections_are_named_and_refused(world: World, server: Server) -> None
     assert "42" not in replayed.stdout
 
 
-def test_behind_a_tool_it_is_frozen_and_the_server_may_be_gone(world: World, server: Server) -> None:
+def test_behind_a_tool_it_is_frozen_and_the_server_may_be_gone(world: Place, server: Server) -> None:
     recorded = world.record(TOOL.format(host=server.folder))
     assert recorded.stdout == "42 7\n" and "gap " not in world.shown()
     world.exact(recorded, PGHOST="nowhere")

@@ -10,18 +10,18 @@ import pytest
 
 from tests.programs import read_program
 
-from .conftest import World
+from .conftest import Place
 
 SHOP = read_program("world/shop_in_sqlite.py")
 
 
 @pytest.fixture
-def shop(world: World) -> World:
+def shop(world: Place) -> Place:
     fill(world)
     return world
 
 
-def fill(world: World) -> None:
+def fill(world: Place) -> None:
     db = sqlite3.connect(world.folder / "shop.db")
     with db:
         db.execute("CREATE TABLE orders(id INTEGER PRIMARY KEY, customer TEXT, total REAL, note BLOB)")
@@ -30,14 +30,14 @@ def fill(world: World) -> None:
     db.close()
 
 
-def orders(world: World) -> int:
+def orders(world: Place) -> int:
     db = sqlite3.connect(world.folder / "shop.db")
     count = int(db.execute("SELECT count(*) FROM orders").fetchone()[0])
     db.close()
     return count
 
 
-def test_statements_replay_without_the_file(shop: World) -> None:
+def test_statements_replay_without_the_file(shop: Place) -> None:
     shop.write(SHOP)
     bare = shop.run(sys.executable, "agent.py")
     (shop.folder / "shop.db").unlink()
@@ -53,7 +53,7 @@ def test_statements_replay_without_the_file(shop: World) -> None:
     assert not (shop.folder / "shop.db").exists()
 
 
-def test_rows_are_read_in_portions(shop: World) -> None:
+def test_rows_are_read_in_portions(shop: Place) -> None:
     recorded = shop.record(
         """
         import sqlite3
@@ -68,7 +68,7 @@ def test_rows_are_read_in_portions(shop: World) -> None:
     shop.exact(recorded)
 
 
-def test_an_error_comes_with_the_row_it_belongs_to(shop: World) -> None:
+def test_an_error_comes_with_the_row_it_belongs_to(shop: Place) -> None:
     shop.write(
         """
         import sqlite3
@@ -97,7 +97,7 @@ def test_an_error_comes_with_the_row_it_belongs_to(shop: World) -> None:
     shop.exact(recorded)
 
 
-def test_another_parameter_diverges_and_is_named(shop: World) -> None:
+def test_another_parameter_diverges_and_is_named(shop: Place) -> None:
     text = "import sqlite3\nprint(sqlite3.connect('shop.db').execute('SELECT ?', ('{}',)).fetchall())\n"
     shop.record(text.format("u_7710"))
     shop.write(text.format("u_1043"))
@@ -106,7 +106,7 @@ def test_another_parameter_diverges_and_is_named(shop: World) -> None:
     assert "u_" not in replayed.stdout
 
 
-def test_strands_and_classes_of_the_program_s_own(shop: World) -> None:
+def test_strands_and_classes_of_the_program_s_own(shop: Place) -> None:
     recorded = shop.record(
         """
         import asyncio, sqlite3
@@ -132,7 +132,7 @@ def test_strands_and_classes_of_the_program_s_own(shop: World) -> None:
     shop.exact(recorded)
 
 
-def test_a_database_in_memory_is_the_program_s_own(shop: World) -> None:
+def test_a_database_in_memory_is_the_program_s_own(shop: Place) -> None:
     recorded = shop.record(
         """
         import sqlite3
@@ -145,7 +145,7 @@ def test_a_database_in_memory_is_the_program_s_own(shop: World) -> None:
     shop.exact(recorded)
 
 
-def test_the_programs_own_authorizer_of_a_database_in_memory_is_asked(shop: World) -> None:
+def test_the_programs_own_authorizer_of_a_database_in_memory_is_asked(shop: Place) -> None:
     recorded = shop.record(
         """
         import sqlite3
@@ -161,7 +161,7 @@ def test_the_programs_own_authorizer_of_a_database_in_memory_is_asked(shop: Worl
     shop.exact(recorded)
 
 
-def test_what_goes_past_the_statements_is_named(shop: World) -> None:
+def test_what_goes_past_the_statements_is_named(shop: Place) -> None:
     recorded = shop.record(
         """
         import sqlite3
@@ -190,7 +190,7 @@ def test_what_goes_past_the_statements_is_named(shop: World) -> None:
     ],
     ids=["class", "function"],
 )
-def test_a_connection_past_connect_is_named_and_refused(shop: World, connection: str, name: str) -> None:
+def test_a_connection_past_connect_is_named_and_refused(shop: Place, connection: str, name: str) -> None:
     shop.record(f"import sqlite3\nprint({connection}.execute('SELECT 1').fetchone())\n")
     assert f"gap  database at agent.py:2 ({name}), 1 time" in shop.shown()
     assert "database at agent.py:2" in shop.kit()
@@ -199,7 +199,7 @@ def test_a_connection_past_connect_is_named_and_refused(shop: World, connection:
     assert "(1,)" not in replayed.stdout
 
 
-def test_credentials_in_rows_are_not_stored(shop: World) -> None:
+def test_credentials_in_rows_are_not_stored(shop: Place) -> None:
     secret = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
     shop.record(
         f"import sqlite3\nprint(len(sqlite3.connect('shop.db').execute(\"SELECT '{secret}'\").fetchone()[0]) > 9)\n"
