@@ -1,4 +1,4 @@
-"""A desk to try programs at: a folder whose name has a space, an empty home, and the public commands."""
+"""The desk of the tests: a folder whose name has a space, an empty home, and commands that are typed there."""
 
 from __future__ import annotations
 
@@ -34,6 +34,16 @@ class Ended:
     err: bytes
 
     @property
+    def text(self) -> str:
+        """What it wrote to standard output."""
+        return self.out.decode()
+
+    @property
+    def told(self) -> str:
+        """What it wrote to standard error."""
+        return self.err.decode()
+
+    @property
     def said(self) -> list[str]:
         """Our own lines on standard error."""
         return [line.decode().rstrip("\n") for line in _OURS.findall(self.err)]
@@ -53,6 +63,9 @@ class Desk:
         variables: Further environment variables for every command.
     """
 
+    limit_s = 60
+    """How long a command may take."""
+
     def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
         self.folder = folder / "a desk"
         self.folder.mkdir()
@@ -67,14 +80,14 @@ class Desk:
         }
 
     def run(self, *argv: str, stdin: bytes = b"", more: Mapping[str, str] | None = None) -> Ended:
-        """Run any command here; it must end within a minute."""
+        """Run any command here; it must end within its time."""
         done = commands.run(
             argv,
             cwd=self.folder,
             env={**self.environment, **(more or {})},
             input=stdin,
             capture_output=True,
-            timeout=60,
+            timeout=self.limit_s,
             check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 
-from tests.fresh.desk import KEYS, Desk
+from tests.desk import KEYS, Desk
 from tests.fresh.test_agents import AGENTS, COMMANDS, HERE, world
 from tests.withstand import stage
 

@@ -6,20 +6,17 @@ has to be filled in, or named with the test that types it.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from reenact.testing import ProviderProcess
-from tests import commands
 from tests.cli.proposals import STAND_IN, proposed
+from tests.desk import Desk, Ended
 from tests.programs import read_program
 
 pytestmark = pytest.mark.slow
@@ -45,59 +42,46 @@ SYSTEM = ("df", "exec", "export", "git", "ls", "pip", "ray", "which")
 """Programs of the system."""
 
 
-@dataclass
-class Desk:
-    """A folder with an agent, its runs and a golden, and the command line in it."""
+class Typing(Desk):
+    """A desk with an agent, its runs and a golden, where lines are typed."""
 
-    folder: Path
-    environment: dict[str, str]
-    names: dict[str, str] = field(default_factory=dict)
+    limit_s = _LIMIT_S
 
-    def type(self, command: str) -> subprocess.CompletedProcess[str]:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.names: dict[str, str] = {}
+
+    def type(self, command: str) -> Ended:
         """Type a command."""
-        words = shlex.split(command)
-        return commands.run(
-            [sys.executable, "-m", "reenact", *words[1:]] if words[0] == "reenact" else [sys.executable, *words[1:]],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
+        return self.run(*shlex.split(command))
 
-    def run(self, command: str, *codes: int) -> str:
+    def typed(self, command: str, *codes: int) -> str:
         """Type what must end with a status, and give what is said."""
         done = self.type(command)
-        assert done.returncode in codes, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
+        assert done.code in codes, f"{command}: {done.code}\n{done.text}{done.told}"
+        return done.text + done.told
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Typing]:
     """Two runs of an agent, one of them failed, a fork, a bundle, an import, a golden and a mark."""
-    folder = tmp_path_factory.mktemp("a desk") / "my agent"
-    folder.mkdir()
+    desk = Typing(tmp_path_factory.mktemp("typing"))
+    folder = desk.folder
     (folder / "agent.py").write_text(AGENT)
     (folder / "question.txt").write_text("where is it?")
     with ProviderProcess() as provider:
-        environment = {
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
-            "HOME": str(folder.parent),
-            "LANG": "C.UTF-8",
-            **provider.environment(),
-        }
-        desk = Desk(folder, environment)
+        desk.environment |= provider.environment()
         for command in ("git init -q", "git add agent.py", "git -c user.name=a -c user.email=a@b commit -qm agent"):
             subprocess.run(shlex.split(command), cwd=folder, check=True, timeout=_LIMIT_S)
-        desk.names["ok"] = desk.run("reenact record -- python agent.py", 0).split()[-1]
-        desk.names["failed"] = desk.run("reenact record -- python agent.py fail", 1).split()[-1]
-        desk.run('reenact fork @failed:look#1 --result \'look#1={"city": "Bonn"}\' --live all --allow-write pay', 0, 1)
-        desk.run(f"reenact pack {desk.names['ok']} -o 'my run.reenact'", 0)
-        desk.run(f"reenact export har {desk.names['ok']} -o 'my run.har'", 0)
-        desk.run("reenact golden add @failed --as kept --expect \"status == 'ok'\"", 0)
-        desk.run("reenact mark 'v2 deployed' --rev HEAD", 0)
+        desk.names["ok"] = desk.typed("reenact record -- python agent.py", 0).split()[-1]
+        desk.names["failed"] = desk.typed("reenact record -- python agent.py fail", 1).split()[-1]
+        desk.typed(
+            'reenact fork @failed:look#1 --result \'look#1={"city": "Bonn"}\' --live all --allow-write pay', 0, 1
+        )
+        desk.typed(f"reenact pack {desk.names['ok']} -o 'my run.reenact'", 0)
+        desk.typed(f"reenact export har {desk.names['ok']} -o 'my run.har'", 0)
+        desk.typed("reenact golden add @failed --as kept --expect \"status == 'ok'\"", 0)
+        desk.typed("reenact mark 'v2 deployed' --rev HEAD", 0)
         yield desk
 
 
@@ -204,24 +188,24 @@ TYPED = [
 
 
 @pytest.mark.parametrize("shape", TYPED)
-def test_it_is_typed_and_leads_on(desk: Desk, shape: str) -> None:
+def test_it_is_typed_and_leads_on(desk: Typing, shape: str) -> None:
     if "--group" in shape:
-        said = desk.run("reenact triage --json", 0)
+        said = desk.typed("reenact triage --json", 0)
         (desk.names["group"], *_) = re.findall(r'"fingerprint": ?"(\w+)"', said)
     command = filled(shape, desk.names)
     done = desk.type(command)
-    told = f"{command}: {done.returncode}\n{done.stdout[-500:]}\n{done.stderr}"
-    assert OURS not in done.stderr, told
-    following = [line.partition("next: ")[2] for line in done.stderr.splitlines() if "next: " in line]
-    if done.returncode in (2, 4) or shape in REFUSED:
-        assert shape in REFUSED and done.returncode == 2, told
-    assert command not in following or done.returncode == 0, f"a circle: {told}"
-    if done.returncode not in (0, 1):
+    told = f"{command}: {done.code}\n{done.text[-500:]}\n{done.told}"
+    assert OURS not in done.told, told
+    following = [line.partition("next: ")[2] for line in done.told.splitlines() if "next: " in line]
+    if done.code in (2, 4) or shape in REFUSED:
+        assert shape in REFUSED and done.code == 2, told
+    assert command not in following or done.code == 0, f"a circle: {told}"
+    if done.code not in (0, 1):
         assert following, told
 
 
-def test_a_failed_golden_that_lacks_nothing_leads_to_its_incident(desk: Desk) -> None:
-    said = desk.run("reenact golden run kept --mode missing", 1)
+def test_a_failed_golden_that_lacks_nothing_leads_to_its_incident(desk: Typing) -> None:
+    said = desk.typed("reenact golden run kept --mode missing", 1)
     assert "nothing was missing" in said
     assert said.rpartition("next: ")[2].strip() == "reenact show tests/goldens/kept.reenact"
 
@@ -246,7 +230,7 @@ _STEPS = 10
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_what_follows_never_leads_back(desk: Desk, beginning: str) -> None:
+def test_what_follows_never_leads_back(desk: Typing, beginning: str) -> None:
     command = filled(f"reenact {beginning}", desk.names)
     walked = []
     while command and command.startswith("reenact ") and not (walked and _ENDS.search(command)):
@@ -254,8 +238,8 @@ def test_what_follows_never_leads_back(desk: Desk, beginning: str) -> None:
         walked.append(command)
         assert len(walked) <= _STEPS, f"it never ends: {' -> '.join(walked)}"
         done = desk.type(command)
-        assert OURS not in done.stderr, f"{command}: {done.stderr}"
-        assert len(walked) == 1 or done.returncode != 2, f"{' -> '.join(walked)}: {done.stderr}"
-        following = [line.partition("next: ")[2] for line in done.stderr.splitlines() if "next: " in line]
+        assert OURS not in done.told, f"{command}: {done.told}"
+        assert len(walked) == 1 or done.code != 2, f"{' -> '.join(walked)}: {done.told}"
+        following = [line.partition("next: ")[2] for line in done.told.splitlines() if "next: " in line]
         command = following[-1] if following else ""
     assert len(walked) > 1 or command, f"{walked} leads nowhere"

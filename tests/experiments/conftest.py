@@ -15,7 +15,7 @@ from reenact.testing import ScriptedProvider, expect
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.provider.script import Rule, Script, When
 from reenact.timetravel.bundling.packing import pack
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 AGENT = read_program("experiments/model_that_looks_things_up.py")
@@ -50,7 +50,7 @@ class Bench:
     def __init__(self, folder: Path, provider: ScriptedProvider) -> None:
         self.folder = folder
         self.provider = provider
-        self.desk = Desk(folder, provider.environment())
+        self.desk = Workbench(folder, provider.environment())
         self.desk.script(AGENT)
 
     @property

@@ -13,7 +13,7 @@ import pytest
 
 import reenact
 from reenact import Event
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 
 class Forks:
@@ -23,7 +23,7 @@ class Forks:
         desk: Where the program is.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Workbench) -> None:
         self.desk = desk
         self.parent = ""
         self.typed = ""
@@ -65,4 +65,4 @@ def forks(tmp_path: Path) -> Iterator[Forks]:
     """A desk in an empty folder."""
     folder = tmp_path / "project"
     folder.mkdir()
-    yield Forks(Desk(folder))
+    yield Forks(Workbench(folder))

@@ -16,10 +16,10 @@ import reenact
 from reenact import Run
 from reenact.testing import ProviderProcess
 from reenact.timetravel.forks.fork_points import inside
+from tests.desk import Desk, Ended
 from tests.forks import trajectories
 from tests.forks.side_by_side import differs_in_nothing
 from tests.forks.walking import Walk, first_unlike, scenes
-from tests.fresh.desk import Desk, Ended
 from tests.fresh.test_agents import AGENTS, COMMANDS, HERE
 from tests.fresh.test_agents import world as fresh_world
 from tests.kit.recorded import EXAMPLES

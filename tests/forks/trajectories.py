@@ -71,7 +71,7 @@ def agent(address: str, messages: Sequence[Message]) -> Callable[[], list[Any]]:
     names = sorted({m.get("name") or "tool" for m in messages if m["role"] == "tool"})
 
     def program() -> list[Any]:
-        return Desk(address, messages[0]["content"], heard, given, names).serve()
+        return Conversation(address, messages[0]["content"], heard, given, names).serve()
 
     return program
 
@@ -82,7 +82,7 @@ def listen(heard: Sequence[str], number: int) -> str:
     return heard[number]
 
 
-class Desk:
+class Conversation:
     """One conversation under way.
 
     Args:

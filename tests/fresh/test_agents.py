@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk
+from tests.desk import Desk
 
 HERE = Path(__file__).parent
 AGENTS = sorted(path.stem for path in (HERE / "agents").iterdir() if not path.name.startswith("_"))

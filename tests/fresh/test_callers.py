@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from reenact.seams import accepted_connections
-
-from .desk import Desk, Ended
+from tests.desk import Desk, Ended
 
 TOOL = """
     import http.server, os, socket, sys, threading, urllib.request

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from reenact.facts.order import Interruption, Tag, interruption, signal_tag
+from tests.desk import Desk
 from tests.programs import read_program
-
-from .desk import Desk
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 

@@ -10,9 +10,8 @@ import pytest
 
 from reenact.seams.lanes import Lane
 from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, is_within
+from tests.desk import Desk
 from tests.programs import read_program
-
-from .desk import Desk
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 

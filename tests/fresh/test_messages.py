@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk
+from tests.desk import Desk
 
 AGENT = """
 import os, sys, reenact

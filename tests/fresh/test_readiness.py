@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.desk import Desk
 from tests.programs import read_program
-
-from .desk import Desk
 
 RACES = read_program("fresh/pipes_that_become_ready.py")
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.desk import Desk, Ended
 from tests.programs import read_program
-
-from .desk import Desk, Ended
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 

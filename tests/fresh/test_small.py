@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk, Ended
+from tests.desk import Desk, Ended
 
 PROGRAMS = {
     "the age of a line of the log": """

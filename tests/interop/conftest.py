@@ -17,7 +17,7 @@ from reenact.interop.importing import import_runs
 from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.store import open_store
-from tests.fresh.desk import Desk, Ended
+from tests.desk import Desk, Ended
 from tests.http.server import Server
 
 Bring = Callable[..., list[Run]]

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from reenact.store.memory_store import MemoryStore
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Workbench:
     """An empty directory with a store of its own."""
     folder = tmp_path / "project"
     folder.mkdir()
-    return Desk(folder)
+    return Workbench(folder)
 
 
 @pytest.fixture
-def repository(desk: Desk) -> Desk:
+def repository(desk: Workbench) -> Workbench:
     """The same, where there is git; commit what lies there with ``desk.commit()``."""
     if shutil.which("git") is None:
         pytest.skip("there is no git here")

@@ -19,7 +19,7 @@ _REPOSITORY = ("init -q -b trunk", "add -A", "commit -q -m first")
 
 
 @dataclass
-class Desk:
+class Workbench:
     """A directory in which programs are recorded, with a store of its own.
 
     Attributes:

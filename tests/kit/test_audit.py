@@ -12,7 +12,7 @@ from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
 from reenact.interfaces.cli.audit_text import _text
 from reenact.triage.audit import AuditedRun, audit, audited
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 
 
 def missing(name: str, stops: Stops = Stops.CODE, *, capture: tuple[str, ...] = ("a line",)) -> Item:

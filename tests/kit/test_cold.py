@@ -24,13 +24,13 @@ from reenact.triage.kit_of_run import kit_of
 from reenact.triage.run_features import features_of
 from tests.interop.spans import chat, text, tool
 from tests.interop.test_traces import agent
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"
 
 
-def brought(desk: Desk, name: str, *spans: object) -> str:
+def brought(desk: Workbench, name: str, *spans: object) -> str:
     (desk.folder / name).write_text(text(*spans))  # type: ignore[arg-type]
     desk.run("import", "otlp", name)
     return str(json.loads(desk.run("--json", "ls", "-n", "1").stdout)["run"])
@@ -48,7 +48,7 @@ def test_only_what_stops_the_walk_over_the_events_is_a_reason() -> None:
     assert reasons(Kit("r", items[1:])) == ()
 
 
-def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk: Desk) -> None:
+def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk: Workbench) -> None:
     bare = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
     cold = brought(desk, "bare.json", agent(), chat(2, 1, says=bare))
     brought(desk, "whole.json", agent(), chat(2, 1), tool(3, 1))
@@ -72,13 +72,13 @@ def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk
     assert "gpt-4o" in story and re.search(r"\(\d+(\.\d+)? m?s\)", story), "what the trace tells is shown: model, times"
 
 
-def test_without_a_cold_case_the_list_says_so(desk: Desk) -> None:
+def test_without_a_cold_case_the_list_says_so(desk: Workbench) -> None:
     brought(desk, "whole.json", agent(), chat(2, 1), tool(3, 1))
     shown = desk.run("ls", "--cold")
     assert shown.stdout == "" and "no cold cases" in shown.stderr
 
 
-def test_cold_cases_are_no_graph(desk: Desk) -> None:
+def test_cold_cases_are_no_graph(desk: Workbench) -> None:
     brought(desk, "whole.json", agent(), chat(2, 1))
     assert "--cold and --tree" in desk.run("ls", "--cold", "--tree", status=2).stderr
 
@@ -91,9 +91,9 @@ LACKING = {
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def live(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     """Runs whose tools answered with what cannot be stored, and with what is too long, and healthy ones."""
-    desk = Desk(tmp_path_factory.mktemp("live"))
+    desk = Workbench(tmp_path_factory.mktemp("live"))
     desk.script(LIVE)
     environ = {**os.environ, "REENACT_STORE": str(desk.folder / ".reenact")}
     for name in ("fine", "within", "connect", "connect", "fetch"):
@@ -102,7 +102,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 def test_a_live_run_whose_answers_could_not_be_stored_is_cold_with_the_setting_or_line_that_mends_it(
-    live: Desk,
+    live: Workbench,
 ) -> None:
     lines = [json.loads(line) for line in live.run("--json", "ls", "--cold").stdout.splitlines()]
     assert len(lines) == 3, "what a replay answers as a whole misses nothing inside of it"
@@ -117,7 +117,7 @@ def test_a_live_run_whose_answers_could_not_be_stored_is_cold_with_the_setting_o
         assert re.fullmatch("[0-9a-f]{32}", line["fingerprint"])
 
 
-def test_what_a_store_has_when_a_run_closes_is_what_its_kit_says(live: Desk) -> None:
+def test_what_a_store_has_when_a_run_closes_is_what_its_kit_says(live: Workbench) -> None:
     with open_store(str(live.folder / ".reenact")) as store:
         assert isinstance(store, SqliteStore)
         rows = list(store.features().all())
@@ -129,7 +129,7 @@ def test_what_a_store_has_when_a_run_closes_is_what_its_kit_says(live: Desk) -> 
             assert features_of(store.open(run)) == row.features
 
 
-def test_every_visible_detail_of_a_cold_run_is_kept(live: Desk) -> None:
+def test_every_visible_detail_of_a_cold_run_is_kept(live: Workbench) -> None:
     shown = live.run("show", "@").stdout
     assert "tool   fetch(page=20000) -> <20.0 kB, withheld>  (" in shown
     event = json.loads(live.run("--json", "show", "@:fetch").stdout.splitlines()[0])
@@ -138,7 +138,7 @@ def test_every_visible_detail_of_a_cold_run_is_kept(live: Desk) -> None:
     assert 'connect(host="db") -> "<opaque _thread.lock>"' in opaque
 
 
-def test_the_like_of_each_is_counted_over_time(live: Desk) -> None:
+def test_the_like_of_each_is_counted_over_time(live: Workbench) -> None:
     shown = live.run("ls", "--cold").stdout
     head, *groups = shown[shown.index("\n\n") :].strip().splitlines()
     assert head == "3 cold cases, alike in 1 group"
@@ -148,7 +148,7 @@ def test_the_like_of_each_is_counted_over_time(live: Desk) -> None:
     assert "3 runs" in live.run("triage", "--group", name).stdout, "a group has one name everywhere"
 
 
-def test_cold_and_missing_choose_runs(live: Desk) -> None:
+def test_cold_and_missing_choose_runs(live: Workbench) -> None:
     def chosen(where: str) -> int:
         return len(live.run("--json", "ls", "--where", where).stdout.splitlines())
 

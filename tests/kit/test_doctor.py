@@ -11,7 +11,7 @@ import pytest
 from reenact.facts.clients import CLIENTS, client_of, too_old, way_in
 from reenact.triage.doctor_findings import DoctorFinding, FindingState, Premises, examine
 from reenact.triage.source_imports import imports_of
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 CAPTURED = """
 import requests
@@ -22,7 +22,7 @@ from google import genai
 LOUD = "open('it-ran', 'w').close()\nraise SystemExit(9)\n"
 
 
-def findings(desk: Desk, status: int, **environ: str) -> dict[str, Any]:
+def findings(desk: Workbench, status: int, **environ: str) -> dict[str, Any]:
     """What the doctor found, by its first word."""
     lines = desk.run("--json", "doctor", status=status, environ=environ).stdout.splitlines()
     *found, last = [json.loads(line) for line in lines]
@@ -31,7 +31,7 @@ def findings(desk: Desk, status: int, **environ: str) -> dict[str, Any]:
     return {each["name"].split()[0]: each for each in found}
 
 
-def test_a_project_of_captured_clients_is_fine(desk: Desk) -> None:
+def test_a_project_of_captured_clients_is_fine(desk: Workbench) -> None:
     desk.script(CAPTURED + LOUD)
     found = findings(desk, 0)
     assert found["requests"]["about"] == "through urllib3" and found["requests"]["places"] == ["agent.py:2"]
@@ -43,7 +43,7 @@ def test_a_project_of_captured_clients_is_fine(desk: Desk) -> None:
     assert sorted(path.name for path in desk.folder.iterdir()) == ["agent.py"]  # nothing ran, no store was made
 
 
-def test_what_has_no_seam_is_named_with_its_place_and_the_fix(desk: Desk) -> None:
+def test_what_has_no_seam_is_named_with_its_place_and_the_fix(desk: Workbench) -> None:
     desk.script("import os\nimport pycurl, ldap3\n\n\ndef go():\n    os.system('ls')\n")
     found = findings(desk, 3)
     assert found["pycurl"]["about"] == "a C library or program of its own talks to the world"
@@ -57,26 +57,26 @@ def test_what_has_no_seam_is_named_with_its_place_and_the_fix(desk: Desk) -> Non
     )
 
 
-def test_a_client_behind_marked_functions_is_worth_knowing_only(desk: Desk) -> None:
+def test_a_client_behind_marked_functions_is_worth_knowing_only(desk: Workbench) -> None:
     desk.script("import ldap3\nfrom reenact import tool\n\n\n@tool\ndef find():\n    return ldap3\n")
     found = findings(desk, 0)
     assert found["ldap3"]["state"] == "note" and found["tools"]["places"] == ["agent.py:5"]
 
 
-def test_what_is_said_is_whole_where_no_terminal_shows_it(desk: Desk) -> None:
+def test_what_is_said_is_whole_where_no_terminal_shows_it(desk: Workbench) -> None:
     for number in range(3):
         desk.script("import aiokafka\n", f"{'a_long_name_of_a_module_' * 3}{number}.py")
     said = desk.run("doctor", status=3).stdout
     assert all(f"module_{number}.py:1" in said for number in range(3)), said
 
 
-def test_a_store_that_cannot_be_written_is_a_gap(desk: Desk) -> None:
+def test_a_store_that_cannot_be_written_is_a_gap(desk: Workbench) -> None:
     (desk.folder / "file").write_text("")
     found = findings(desk, 3, REENACT_STORE=str(desk.folder / "file" / "below"))
     assert found["store"]["state"] == "not captured" and "--store" in found["store"]["fix"][0]
 
 
-def test_a_python_without_its_global_lock_is_a_gap(desk: Desk, tmp_path: Path) -> None:
+def test_a_python_without_its_global_lock_is_a_gap(desk: Workbench, tmp_path: Path) -> None:
     """No replay of a program with threads answers there."""
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text("import sys\nsys._is_gil_enabled = lambda: False\n")
@@ -85,11 +85,11 @@ def test_a_python_without_its_global_lock_is_a_gap(desk: Desk, tmp_path: Path) -
     assert findings(desk, 0)["python"]["state"] != "not captured"
 
 
-def test_a_disabled_recorder_is_a_gap(desk: Desk) -> None:
+def test_a_disabled_recorder_is_a_gap(desk: Workbench) -> None:
     assert "switch" in findings(desk, 3, REENACT_DISABLE="1")
 
 
-def test_an_environment_without_reenact_is_a_gap(desk: Desk) -> None:
+def test_an_environment_without_reenact_is_a_gap(desk: Workbench) -> None:
     place = desk.folder / ".venv" / "lib" / "python3.12" / "site-packages"
     (place / "requests-2.1.dist-info").mkdir(parents=True)
     (desk.folder / ".venv" / "pyvenv.cfg").write_text("")
@@ -103,7 +103,7 @@ def test_an_environment_without_reenact_is_a_gap(desk: Desk) -> None:
     assert "environment" not in findings(desk, 0)
 
 
-def test_recording_in_code_without_a_hash_seed_is_worth_knowing(desk: Desk) -> None:
+def test_recording_in_code_without_a_hash_seed_is_worth_knowing(desk: Workbench) -> None:
     desk.script("import reenact\n\nwith reenact.record():\n    pass\n")
     found = findings(desk, 0, PYTHONHASHSEED="")
     assert found["hash_seed"]["state"] == "note" and found["hash_seed"]["places"] == ["agent.py:3"]

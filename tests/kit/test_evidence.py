@@ -22,7 +22,7 @@ from reenact.recording.packages import packages
 from reenact.recording.process_facts import traceparent
 from reenact.recording.source_files import LARGEST, loaded_sources
 from reenact.triage.kit_of_run import kit_of
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 SECRET = "sk-proj-Ki7tKi7tKi7tKi7tKi7tKi7tKi7tKi7tKi7t"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -70,7 +70,7 @@ def test_only_the_programs_own_sources_are_kept(tmp_path: Path) -> None:
     assert dict(found.texts) == {"own.py": "x = 1", "main.py": "import own"}
 
 
-def test_a_dirty_diff_and_untracked_sources_are_kept_without_their_credentials(repository: Desk) -> None:
+def test_a_dirty_diff_and_untracked_sources_are_kept_without_their_credentials(repository: Workbench) -> None:
     desk = repository
     desk.script("import helper\nprint(helper.x)\n")
     desk.commit()
@@ -91,7 +91,7 @@ def test_a_dirty_diff_and_untracked_sources_are_kept_without_their_credentials(r
     assert process["texts"]["helper.py"].startswith("x = 1\npassword = '") and SECRET not in str(process)
 
 
-def test_without_git_the_sources_that_ran_are_kept_and_the_environment_names_the_commit(desk: Desk) -> None:
+def test_without_git_the_sources_that_ran_are_kept_and_the_environment_names_the_commit(desk: Workbench) -> None:
     desk.script("print(1)\n")
     desk.record("agent.py", environ={"GITHUB_SHA": "c0ffee" * 6, "TRACEPARENT": TRACE})
     kit = desk.kit()
@@ -100,7 +100,7 @@ def test_without_git_the_sources_that_ran_are_kept_and_the_environment_names_the
     assert kit.items["traceparent"]["value"] == TRACE
 
 
-def test_where_no_git_program_is_installed_the_commit_is_read_from_its_files(repository: Desk) -> None:
+def test_where_no_git_program_is_installed_the_commit_is_read_from_its_files(repository: Workbench) -> None:
     desk = repository
     desk.script("print(1)\n")
     desk.commit()
@@ -138,7 +138,7 @@ print(started)
 """
 
 
-def test_runs_of_one_process_share_what_is_the_same_and_start_no_process(repository: Desk) -> None:
+def test_runs_of_one_process_share_what_is_the_same_and_start_no_process(repository: Workbench) -> None:
     desk = repository
     desk.script(IN_PROCESS)
     desk.commit()
@@ -184,7 +184,7 @@ def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so suddenly here")
-def test_a_process_that_is_killed_leaves_its_evidence(desk: Desk) -> None:
+def test_a_process_that_is_killed_leaves_its_evidence(desk: Workbench) -> None:
     desk.script(
         "import os, signal, sqlite3, sys, time\n"
         "def written():\n"
@@ -201,7 +201,7 @@ def test_a_process_that_is_killed_leaves_its_evidence(desk: Desk) -> None:
     assert kit.standing("end") == "partial"
 
 
-def test_the_settings_say_what_is_required(desk: Desk) -> None:
+def test_the_settings_say_what_is_required(desk: Workbench) -> None:
     (desk.folder / "reenact.toml").write_text('require = ["user_id", "ticket"]\n')
     desk.script(
         "import reenact\n@reenact.tool(effect='read')\ndef find(q):\n    return q\nfind('x')\n"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 from reenact.testing import ProviderProcess
-from tests.kit.recorded import EXAMPLES, Desk
+from tests.kit.recorded import EXAMPLES, Workbench
 
 ASK = "Where is my order?"
 WHO = "--agent order_lookup --user u_7710 --tenant shop_4 --tag id=r_8821"
 
 
-def test_the_failing_look_up_lacks_exactly_its_user_and_tenant_and_the_fixed_one_nothing(repository: Desk) -> None:
+def test_the_failing_look_up_lacks_exactly_its_user_and_tenant_and_the_fixed_one_nothing(repository: Workbench) -> None:
     desk = repository
     desk.copy("order_lookup")
     desk.commit()
@@ -39,7 +39,7 @@ def test_the_failing_look_up_lacks_exactly_its_user_and_tenant_and_the_fixed_one
         assert right.standing(name) == "captured"
 
 
-def test_the_kit_holds_the_evidence_itself(repository: Desk) -> None:
+def test_the_kit_holds_the_evidence_itself(repository: Workbench) -> None:
     desk = repository
     desk.copy("order_lookup")
     desk.commit()
@@ -63,7 +63,7 @@ def test_the_kit_holds_the_evidence_itself(repository: Desk) -> None:
     assert exchange["first_token_us"] is None and last["start_us"] >= exchange["end_us"]
 
 
-def test_the_kit_for_a_person_shows_three_buckets_and_ends_with_the_next_command(repository: Desk) -> None:
+def test_the_kit_for_a_person_shows_three_buckets_and_ends_with_the_next_command(repository: Workbench) -> None:
     desk = repository
     desk.copy("order_lookup")
     desk.commit()
@@ -87,7 +87,7 @@ def test_the_kit_for_a_person_shows_three_buckets_and_ends_with_the_next_command
     ]  # fmt: skip
 
 
-def test_a_run_whose_bytes_are_gone_is_a_cold_case(desk: Desk) -> None:
+def test_a_run_whose_bytes_are_gone_is_a_cold_case(desk: Workbench) -> None:
     desk.copy("order_lookup")
     with ProviderProcess(EXAMPLES / "order_lookup" / "world.py") as world:
         desk.environ = {**world.environment(), "ORDERS_URL": world.url}

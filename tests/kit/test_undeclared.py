@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 PROGRAM = read_program("kit/results_of_every_declaration.py")
@@ -23,7 +23,7 @@ CURES = {
 
 @pytest.mark.parametrize("tool", [*CURES, "declared", "listed", "around", "told"])
 def test_a_recording_says_which_tool_stops_its_replay_and_what_helps(tmp_path: Path, tool: str) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(PROGRAM)
     said = desk.record("agent.py", tool).stderr
     replayed = desk.run("replay", "@", status=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing.provider import Route, Rule, Script, ScriptedProvider, ToolUse, When
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 PROGRAM = read_program("kit/tools_without_a_decorator.py")
@@ -36,7 +36,7 @@ def test_the_last_line_of_a_server_names_one_that_a_request_used(tmp_path: Path)
     script = Script(
         rules=(Rule(uses=(ToolUse("read", {"order": "17"}),), when=When(results=False)), Rule(say="On its way."))
     )
-    desk, port, answers = Desk(tmp_path), tmp_path / "port", []
+    desk, port, answers = Workbench(tmp_path), tmp_path / "port", []
 
     def ask() -> None:
         for _ in range(600):
@@ -79,7 +79,7 @@ def test_a_tool_that_runs_again_is_named_when_it_is_recorded(tmp_path: Path, too
         rules=(Rule(uses=uses, when=When(results=False)), Rule(say="On its way.")),
         routes=(Route("/stock", {"left": 3}),),
     )
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     for name in ("order.json", "settings.json"):
         (tmp_path / name).write_text('{"order": 17}', encoding="utf-8")
     with ScriptedProvider(script) as provider:

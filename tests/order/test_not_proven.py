@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import reenact
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 from .driver import World, record, replay
 
@@ -68,7 +68,7 @@ def cause_of(program: Any, policy: reenact.Policy) -> tuple[str, str]:
 
 
 def test_a_recording_and_its_replays_say_where_the_order_is_not_proven(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(RACE)
     done = desk.record("agent.py")
     line = next(each for each in done.stderr.splitlines() if "reenact show" in each)
@@ -85,7 +85,7 @@ def test_a_recording_and_its_replays_say_where_the_order_is_not_proven(tmp_path:
 def test_where_the_code_has_changed_that_comes_first_and_the_order_after_it(
     tmp_path: Path, changed: tuple[str, str]
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(RACE)
     desk.record("agent.py")
     desk.script(RACE.replace(*changed))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import ProviderProcess
-from tests.plugin.desk import HERE, Desk
+from tests.plugin.desk import HERE, Project
 
 KEY = {"OPENAI_API_KEY": "sk-of-the-shop-1234567890"}
 
@@ -24,7 +24,7 @@ def world() -> Iterator[ProviderProcess]:
 @pytest.fixture(scope="session")
 def made(world: ProviderProcess, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose goldens were added through the command line."""
-    desk = Desk.new(tmp_path_factory.mktemp("made") / "shop", {**KEY, "SHOP_URL": world.url})
+    desk = Project.new(tmp_path_factory.mktemp("made") / "shop", {**KEY, "SHOP_URL": world.url})
     for entry, arguments in (("reply", "'What is your refund policy?'"), ("greet", "'Ada'")):
         called = f"shop.{entry}({arguments})"
         text = f"import asyncio, shop; asyncio.run({called})" if entry == "greet" else f"import shop; {called}"
@@ -42,8 +42,8 @@ def made(world: ProviderProcess, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture
-def desk(made: Path, tmp_path: Path) -> Desk:
+def desk(made: Path, tmp_path: Path) -> Project:
     """A clone of the project, elsewhere, without a store, without the key, and without the address of the world."""
     folder = tmp_path / "clone"
     shutil.copytree(made, folder, ignore=shutil.ignore_patterns(".reenact", "__pycache__", ".pytest_cache"))
-    return Desk(folder)
+    return Project(folder)

@@ -36,7 +36,7 @@ class Session:
         }
 
 
-class Desk:
+class Project:
     """A project in a folder.
 
     Args:
@@ -61,7 +61,7 @@ class Desk:
         }
 
     @classmethod
-    def new(cls, folder: Path, variables: Mapping[str, str] | None = None) -> Desk:
+    def new(cls, folder: Path, variables: Mapping[str, str] | None = None) -> Project:
         """A project with the agent, and nothing else yet."""
         folder.mkdir(parents=True)
         (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')

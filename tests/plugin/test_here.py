@@ -12,7 +12,7 @@ from reenact.errors import StoreError
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.marked_test import Opener
 from reenact.testing.goldens.opened_golden import open_golden
-from tests.plugin.desk import Desk
+from tests.plugin.desk import Project
 
 ONE = """
 import os
@@ -27,44 +27,44 @@ def test_it(replayed):
 HERE, APART = "the calling process", "own process"
 
 
-def where(desk: Desk) -> str:
+def where(desk: Project) -> str:
     """Where the golden was run, which has passed."""
     ended = desk.pytest("-s", "-q")
     assert ended.counts == {"passed": 1}, ended.out
     return re.findall(r"where: \('([^']*)'", ended.out)[0]
 
 
-def fixed(desk: Desk) -> Desk:
+def fixed(desk: Project) -> Project:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", ONE)
     return desk
 
 
-def test_a_golden_that_does_not_depend_on_the_hash_seed_is_run_here(desk: Desk) -> None:
+def test_a_golden_that_does_not_depend_on_the_hash_seed_is_run_here(desk: Project) -> None:
     assert where(fixed(desk)) == HERE
 
 
-def test_one_that_nobody_has_tried_under_other_seeds_is_not(desk: Desk) -> None:
+def test_one_that_nobody_has_tried_under_other_seeds_is_not(desk: Project) -> None:
     path = desk.folder / "tests/goldens/refund-loop.reenact"
     with_golden(path, replace(open_golden(path).golden, any_seed=None))
     assert where(fixed(desk)) == APART
 
 
-def test_an_agent_that_would_change_a_file_is_stopped_before_it_and_run_apart(desk: Desk) -> None:
+def test_an_agent_that_would_change_a_file_is_stopped_before_it_and_run_apart(desk: Project) -> None:
     fixed(desk).edit("shop.py", "    state: dict", "    open('note.txt', 'w').close()\n    state: dict")
     ended = desk.pytest("-s", "-q")
     assert ended.counts == {"passed": 1} and f"where: ('{APART}'" in ended.out, ended.out
     assert not (desk.folder / "note.txt").exists() or "scratch" not in ended.out
 
 
-def test_a_module_that_reads_the_world_when_it_is_imported_is_run_apart(desk: Desk) -> None:
+def test_a_module_that_reads_the_world_when_it_is_imported_is_run_apart(desk: Project) -> None:
     """It was imported with the variables of the recording; here it would have others."""
     fixed(desk).edit("shop.py", "SEARCHES = 1", "SEARCHES = 1\nURL = os.environ.get('SHOP_URL', 'http://127.0.0.1:9')")
     desk.edit("shop.py", "{os.environ['SHOP_URL']}/v1", "{URL}/v1")
     assert where(desk) == APART
 
 
-def test_a_golden_is_kept_for_the_very_bytes_that_it_was_opened_from(desk: Desk) -> None:
+def test_a_golden_is_kept_for_the_very_bytes_that_it_was_opened_from(desk: Project) -> None:
     path, other = (desk.folder / f"tests/goldens/{name}.reenact" for name in ("refund-loop", "same/greeting"))
     opens = Opener()
     first = opens(path)
@@ -97,7 +97,7 @@ def pytest_sessionfinish():
 """
 
 
-def test_what_a_golden_has_left_is_let_go_of_after_its_test(desk: Desk) -> None:
+def test_what_a_golden_has_left_is_let_go_of_after_its_test(desk: Project) -> None:
     fixed(desk).write("tests/test_it.py", MANY)
     desk.write("tests/conftest.py", COUNTING)
     ended = desk.pytest("-s", "-q")
@@ -106,7 +106,7 @@ def test_what_a_golden_has_left_is_let_go_of_after_its_test(desk: Desk) -> None:
 
 
 def test_the_goldens_opened_last_are_kept_and_of_large_ones_the_last(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = (desk.folder / "tests/goldens/refund-loop.reenact").read_bytes()
     paths = [desk.folder / f"tests/goldens/n{number}.reenact" for number in range(9)]

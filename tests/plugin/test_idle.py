@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.plugin.desk import Desk
+from tests.plugin.desk import Project
 
 WATCHING = """
 import sys
@@ -31,7 +31,7 @@ OTHERS = [
 
 
 def test_a_session_without_goldens_loads_nothing_of_the_package_and_says_nothing(tmp_path: Path) -> None:
-    desk = Desk.new(tmp_path / "plain")
+    desk = Project.new(tmp_path / "plain")
     desk.write("conftest.py", WATCHING)
     desk.write("tests/test_it.py", "def test_it():\n    pass\n")
     ended = desk.run(sys.executable, "-m", "pytest", "-s", "--strict-markers", *OTHERS)
@@ -41,7 +41,7 @@ def test_a_session_without_goldens_loads_nothing_of_the_package_and_says_nothing
 
 def test_pytest_does_not_instrument_the_package(tmp_path: Path) -> None:
     """``-p reenact`` marks it, as finding an installed plugin does; 300 modules would be compiled anew."""
-    desk = Desk.new(tmp_path / "plain")
+    desk = Project.new(tmp_path / "plain")
     loaders = "{type(m.__loader__).__name__ for n, m in sys.modules.items() if n.startswith('reenact.')}"
     desk.write("tests/test_it.py", f"import sys, reenact.errors\n\ndef test_it():\n    print({loaders})\n")
     ended = desk.pytest("-s")
@@ -50,12 +50,12 @@ def test_pytest_does_not_instrument_the_package(tmp_path: Path) -> None:
 
 def test_the_plugin_alone_imports_pytest_and_nothing_more(tmp_path: Path) -> None:
     text = "import sys, json, pytest; known = set(sys.modules); import _reenact_pytest; print(set(sys.modules) - known)"
-    ended = Desk.new(tmp_path / "plain").run(sys.executable, "-c", text)
+    ended = Project.new(tmp_path / "plain").run(sys.executable, "-c", text)
     assert ended.out == "{'_reenact_pytest'}\n"
 
 
 def test_collecting_a_thousand_goldens_opens_none_of_them(tmp_path: Path) -> None:
-    desk = Desk.new(tmp_path / "many")
+    desk = Project.new(tmp_path / "many")
     for number in range(1000):
         desk.write(f"tests/goldens/shop/n{number:03}.reenact", "this is no bundle, and nobody looks")
     desk.write("tests/test_it.py", "import pytest\n\n@pytest.mark.reenact('shop/*')\ndef test_it():\n    pass\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.plugin.desk import Desk, results
+from tests.plugin.desk import Project, results
 from tests.programs import read_program
 
 FORMS = read_program("plugin/marked_in_every_form.py")
@@ -10,7 +10,7 @@ FORMS = read_program("plugin/marked_in_every_form.py")
 JUDGED = read_program("plugin/marked_and_expected_to_fail.py")
 
 
-def test_every_form_of_a_test_is_about_its_golden(desk: Desk) -> None:
+def test_every_form_of_a_test_is_about_its_golden(desk: Project) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", FORMS)
     ended = desk.pytest("--junitxml=junit.xml", "-p", "no:cacheprovider", plugins="anyio")
@@ -43,7 +43,7 @@ def test_every_form_of_a_test_is_about_its_golden(desk: Desk) -> None:
     assert 'name="reenact.expectation.0" value="holds: calls(search_docs) &lt;= 2"' in properties
 
 
-def test_a_golden_that_does_not_pass_fails_its_test_before_the_body_in_its_own_words(desk: Desk) -> None:
+def test_a_golden_that_does_not_pass_fails_its_test_before_the_body_in_its_own_words(desk: Project) -> None:
     desk.write("tests/test_it.py", JUDGED)
     ended = desk.pytest("--junitxml=junit.xml")
     found = results(desk.folder / "junit.xml")

@@ -11,7 +11,7 @@ from reenact.testing import ProviderProcess, expect
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.opened_golden import open_golden
 from tests.plugin.conftest import KEY
-from tests.plugin.desk import Desk
+from tests.plugin.desk import Project
 
 ONE = """
 import pytest
@@ -23,7 +23,7 @@ def test_it(replayed):
 """
 
 
-def test_a_missing_answer_is_recorded_once_and_then_frozen(desk: Desk, world: ProviderProcess) -> None:
+def test_a_missing_answer_is_recorded_once_and_then_frozen(desk: Project, world: ProviderProcess) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.edit("shop.py", "Answer politely.", "Answer in one sentence.")
     desk.write("tests/test_it.py", ONE)
@@ -51,7 +51,7 @@ def test_a_missing_answer_is_recorded_once_and_then_frozen(desk: Desk, world: Pr
     assert world.counts == after and bundle.read_bytes() == kept
 
 
-def test_a_model_that_judges_is_asked_once_and_then_kept(desk: Desk, world: ProviderProcess) -> None:
+def test_a_model_that_judges_is_asked_once_and_then_kept(desk: Project, world: ProviderProcess) -> None:
     """In a clone of the project, where the agent is called in the process of the test."""
     bundle = desk.folder / "tests/goldens/refund-loop.reenact"
     judged = expect("judge('it says that there are no documents', 'gpt-judge')")
@@ -92,7 +92,7 @@ def test_a_model_that_judges_is_asked_once_and_then_kept(desk: Desk, world: Prov
     ],
 )
 def test_the_mode_is_what_was_asked_for_and_frozen_on_ci(
-    desk: Desk, ini: str, options: tuple[str, ...], variables: dict[str, str], header: str
+    desk: Project, ini: str, options: tuple[str, ...], variables: dict[str, str], header: str
 ) -> None:
     desk.edit("pyproject.toml", "pythonpath", f'reenact_mode = "{ini}"\npythonpath')
     ended = desk.pytest("--collect-only", *options, more=variables)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.plugin.desk import Desk
+from tests.plugin.desk import Project
 
 TEST = """
 import pytest
@@ -14,7 +14,7 @@ def test_it(replayed):
 """
 
 
-def test_differences_fail_the_test_until_each_is_accepted_in_a_clone_of_the_project(desk: Desk) -> None:
+def test_differences_fail_the_test_until_each_is_accepted_in_a_clone_of_the_project(desk: Project) -> None:
     """Elsewhere than it was recorded, without the store, the key and the world."""
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", TEST)

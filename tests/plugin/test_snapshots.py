@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.plugin.desk import Desk
+from tests.plugin.desk import Project
 
 INLINE = """
 import pytest
@@ -24,7 +24,7 @@ def test_kept(replayed, snapshot):
 BOTH = "inline_snapshot syrupy"
 
 
-def test_inline_snapshot_and_syrupy_keep_states_and_notice_a_change(desk: Desk) -> None:
+def test_inline_snapshot_and_syrupy_keep_states_and_notice_a_change(desk: Project) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_inline.py", INLINE)
     desk.write("tests/test_kept.py", SYRUPY)

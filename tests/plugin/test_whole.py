@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.desk import Desk, results
+from tests.plugin.desk import Project, results
 
 TWO = """
 import pytest
@@ -23,7 +23,7 @@ def test_without_a_golden():
 UNUSED = "goldens that no test names"
 
 
-def test_workers_tell_all_that_the_whole_session_reports(desk: Desk) -> None:
+def test_workers_tell_all_that_the_whole_session_reports(desk: Project) -> None:
     desk.write("tests/test_it.py", TWO)
     ended = desk.pytest("--reenact-report=out", "--junitxml=junit.xml", "-n", "2", plugins="xdist")
     assert ended.counts == {"failed": 2, "passed": 1}, ended.out
@@ -45,7 +45,7 @@ def test_workers_tell_all_that_the_whole_session_reports(desk: Desk) -> None:
     assert f"reenact: wrote {desk.folder / 'out' / 'summary.md'} and 1 pages\n" in ended.out
 
 
-def test_a_body_that_fails_is_reported_though_its_golden_has_passed(desk: Desk) -> None:
+def test_a_body_that_fails_is_reported_though_its_golden_has_passed(desk: Project) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", TWO)
     ended = desk.pytest("--reenact-report=out")
@@ -67,13 +67,13 @@ def test_a_body_that_fails_is_reported_though_its_golden_has_passed(desk: Desk) 
     ],
     ids=str,
 )
-def test_whoever_runs_a_part_is_told_nothing_of_the_rest(desk: Desk, options: tuple[str, ...], said: bool) -> None:
+def test_whoever_runs_a_part_is_told_nothing_of_the_rest(desk: Project, options: tuple[str, ...], said: bool) -> None:
     desk.write("tests/test_it.py", "def test_without_a_golden():\n    pass\n")
     ended = desk.pytest(*options)
     assert (UNUSED in ended.out) == said, ended.out
 
 
-def test_a_golden_that_passes_without_running_a_changed_tool_is_named(desk: Desk) -> None:
+def test_a_golden_that_passes_without_running_a_changed_tool_is_named(desk: Project) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", TWO.replace("output ==", "output !="))
     title = "goldens that have passed without running a changed tool"

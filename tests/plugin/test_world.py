@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import ProviderProcess
-from tests.plugin.desk import Desk, results
+from tests.plugin.desk import Project, results
 from tests.programs import read_program
 
 BODIES = read_program("plugin/bodies_that_reach_the_world.py")
@@ -26,7 +26,7 @@ def test_it():
 
 
 def test_the_body_of_a_test_is_kept_from_the_network_and_nothing_stays_closed(
-    desk: Desk, world: ProviderProcess
+    desk: Project, world: ProviderProcess
 ) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", BODIES)
@@ -45,7 +45,7 @@ def test_the_body_of_a_test_is_kept_from_the_network_and_nothing_stays_closed(
         assert "  next: python -m pytest --reenact=missing" in found[name][1]
 
 
-def test_an_agent_that_tries_the_world_is_refused_in_words(desk: Desk, world: ProviderProcess) -> None:
+def test_an_agent_that_tries_the_world_is_refused_in_words(desk: Project, world: ProviderProcess) -> None:
     host, port = world.url.removeprefix("http://").split(":")
     reaching = f"    import socket\n    socket.create_connection(({host!r}, {port})).close()\n"
     desk.edit("shop.py", '    """One search too many', f'{reaching}    """One search too many')
@@ -60,7 +60,7 @@ def test_an_agent_that_tries_the_world_is_refused_in_words(desk: Desk, world: Pr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_a_time_limit_ends_the_agent_wherever_it_runs(desk: Desk) -> None:
+def test_a_time_limit_ends_the_agent_wherever_it_runs(desk: Project) -> None:
     desk.edit("shop.py", "    for _ in range(SEARCHES)", "    while os.path is not None: pass\n    for _ in range(1)")
     desk.write("tests/test_it.py", ONE + "\n@pytest.mark.reenact('same/greeting')\ndef test_next():\n    pass\n")
     desk.edit("shop.py", "    return await asyncio", "    while os.path is not None: pass\n    return await asyncio")

@@ -11,7 +11,7 @@ import pytest
 
 import reenact
 from reenact.store.nested_runs import holder_of
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 
 AGENT = """
 import os, reenact
@@ -35,19 +35,19 @@ print(price("first"), buy("second"))
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
+def desk(tmp_path: Path) -> Iterator[Workbench]:
+    desk = Workbench(tmp_path)
     desk.script(AGENT)
     yield desk
 
 
-def _inner_and_outer(desk: Desk) -> tuple[str, str]:
+def _inner_and_outer(desk: Workbench) -> tuple[str, str]:
     runs = [json.loads(line) for line in desk.run("ls", "--json").stdout.splitlines()]
     inner = next(run for run in runs if run["agent"] == "buyer")
     return inner["run"], inner["parent"]
 
 
-def test_it_replays_with_the_run_around_it(desk: Desk) -> None:
+def test_it_replays_with_the_run_around_it(desk: Workbench) -> None:
     desk.record("agent.py")
     inner, outer = _inner_and_outer(desk)
     done = desk.run("replay", inner, "--json")
@@ -56,7 +56,7 @@ def test_it_replays_with_the_run_around_it(desk: Desk) -> None:
     assert (report["verdict"], report["run"], report["matched"]) == ("exact", outer, 4)
 
 
-def test_it_forks_at_its_own_events(desk: Desk) -> None:
+def test_it_forks_at_its_own_events(desk: Workbench) -> None:
     desk.record("agent.py")
     inner, outer = _inner_and_outer(desk)
     told = desk.run("fork", f"{inner}:price#1", "--result", "price#1=5", "--dry-run", "--json").stdout
@@ -66,7 +66,7 @@ def test_it_forks_at_its_own_events(desk: Desk) -> None:
     assert (desk.folder / "paid.txt").read_text().split() == ["3", "5"]
 
 
-def test_it_resumes_with_the_run_around_it(desk: Desk) -> None:
+def test_it_resumes_with_the_run_around_it(desk: Workbench) -> None:
     (desk.folder / "broken").touch()
     desk.record("agent.py", status=1)
     inner, outer = _inner_and_outer(desk)
@@ -76,7 +76,7 @@ def test_it_resumes_with_the_run_around_it(desk: Desk) -> None:
     assert (desk.folder / "paid.txt").read_text().split() == ["3"]
 
 
-def test_it_is_kept_as_a_golden_with_the_run_around_it(desk: Desk) -> None:
+def test_it_is_kept_as_a_golden_with_the_run_around_it(desk: Workbench) -> None:
     desk.record("agent.py")
     inner, outer = _inner_and_outer(desk)
     said = desk.run("golden", "add", inner, "--as", "bought").stderr
@@ -86,7 +86,7 @@ def test_it_is_kept_as_a_golden_with_the_run_around_it(desk: Desk) -> None:
     assert told["recorded"] == outer
 
 
-def test_a_run_that_says_it_is_inside_itself_is_taken_as_it_is(desk: Desk) -> None:
+def test_a_run_that_says_it_is_inside_itself_is_taken_as_it_is(desk: Workbench) -> None:
     desk.record("agent.py")
     inner, _ = _inner_and_outer(desk)
     with reenact.open_store(str(desk.folder / ".reenact")) as store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 LEFT = read_program("process/threads_left_at_the_end.py")
@@ -48,7 +48,7 @@ print(look("main"))
 
 
 def test_they_take_their_turns_without_help(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(LEFT)
     desk.record("agent.py")
     assert int((tmp_path / "helped.txt").read_text()) < 60  # of 600: it was nearly each of them
@@ -56,7 +56,7 @@ def test_they_take_their_turns_without_help(tmp_path: Path) -> None:
 
 
 def test_one_that_waits_for_no_answer_ends_with_the_replay(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(ASKS_ANEW)
     desk.record("agent.py")
     desk.script(ASKS_ANEW.replace("two", "three"))
@@ -65,7 +65,7 @@ def test_one_that_waits_for_no_answer_ends_with_the_replay(tmp_path: Path) -> No
 
 
 def test_jobs_of_a_pool_that_is_left_without_asking_for_results(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(POOLED)
     desk.record("agent.py")
     assert int((tmp_path / "helped.txt").read_text()) < 60  # of 600
@@ -73,7 +73,7 @@ def test_jobs_of_a_pool_that_is_left_without_asking_for_results(tmp_path: Path) 
 
 
 def test_a_pool_that_is_interrupted_while_it_is_waited_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(INTERRUPTED)
     assert desk.record("agent.py").stdout.split() == ["interrupted", "30"]
     assert "verdict: same" in desk.run("replay", "@").stderr

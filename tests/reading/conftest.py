@@ -3,63 +3,46 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reenact.testing import ProviderProcess
-from tests import commands
+from tests.desk import Desk
 
 AGENTS = Path(__file__).parent / "agents"
 QUESTION = "my machine arrived broken, order 4471"
 _LIMIT_S = 60
 
 
-@dataclass
-class Desk:
-    """A folder with the sample agents and a store, and the runs in it by name.
+class Sampled(Desk):
+    """A desk with the sample agents, and the runs of them by name.
 
     Attributes:
-        folder: The folder.
-        environment: What every command gets.
         runs: Tails of ids.
         said: What ``record`` said in the end, by the run's name.
     """
 
-    folder: Path
-    environment: dict[str, str]
-    runs: dict[str, str] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
-    shown: dict[tuple[str, ...], str] = field(default_factory=dict)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        shutil.copytree(AGENTS, self.folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        self.runs: dict[str, str] = {}
+        self.said: dict[str, str] = {}
+        self.shown: dict[tuple[str, ...], str] = {}
 
-    def call(self, *argv: str, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command here."""
-        return commands.run(
-            argv,
-            cwd=self.folder,
-            env=self.environment | dict(more or {}),
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-
-    def record(self, name: str, *argv: str, **more: str) -> None:
+    def sample(self, name: str, *argv: str, **more: str) -> None:
         """Record a program, and keep under which id."""
-        self.keep(name, self.call("reenact", "record", "--", *argv, more=more).stderr)
+        self.keep(name, self.run("reenact", "record", "--", *argv, more=more).told)
 
     def keep(self, name: str, err: str) -> None:
         """Keep what a recording said, and its run's id."""
@@ -69,15 +52,15 @@ class Desk:
 
     def listed(self, *options: str) -> list[Any]:
         """The runs as ``ls --json`` gives them."""
-        return [json.loads(line) for line in self.call("reenact", "--json", "ls", *options).stdout.splitlines()]
+        return [json.loads(line) for line in self.run("reenact", "--json", "ls", *options).text.splitlines()]
 
     def show(self, name: str, width: int, *options: str) -> str:
         """How ``show`` tells a run, at a width, without what differs from run to run."""
         asked = (name, str(width), *options)
         if asked not in self.shown:
-            done = self.call("reenact", "show", self.runs[name], *options, more={"COLUMNS": str(width)})
-            assert done.returncode == 0, done.stderr
-            self.shown[asked] = self.settled(done.stdout)
+            done = self.run("reenact", "show", self.runs[name], *options, more={"COLUMNS": str(width)})
+            assert done.code == 0, done.told
+            self.shown[asked] = self.settled(done.text)
         return self.shown[asked]
 
     def settled(self, text: str) -> str:
@@ -90,35 +73,24 @@ class Desk:
 
 
 @pytest.fixture(scope="session")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sampled]:
     """The sample agents, recorded: their provider is up as long as a test here may need it."""
-    folder = tmp_path_factory.mktemp("reading") / "desk"
-    shutil.copytree(AGENTS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    home = folder.parent / "home"
-    home.mkdir()
-    with ProviderProcess(folder / "world.py") as provider:
-        environment = {
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
-            "HOME": str(home),
-            "LANG": "C.UTF-8",
-            "REENACT_HOLD_MS": "500",
-            "TOOLS_URL": provider.url,
-            **provider.environment(),
-        }
-        desk = Desk(folder, environment)
-        desk.record("declined", "python", "refunds.py", QUESTION)
-        desk.record("refunded", "python", "refunds.py", QUESTION, REFUND_LIMIT="5000")
-        desk.record("graph", "python", "graph.py", GATEWAY="open")
-        desk.record("booking", "python", "graph.py")
-        desk.record("crowd", "python", "crowd.py")
-        desk.record("shop", "python", "shop_client.py")
-        desk.record("ledger", "python", "ledger.py")
+    desk = Sampled(tmp_path_factory.mktemp("reading"))
+    with ProviderProcess(desk.folder / "world.py") as provider:
+        desk.environment |= {"TOOLS_URL": provider.url, **provider.environment()}
+        desk.sample("declined", "python", "refunds.py", QUESTION)
+        desk.sample("refunded", "python", "refunds.py", QUESTION, REFUND_LIMIT="5000")
+        desk.sample("graph", "python", "graph.py", GATEWAY="open")
+        desk.sample("booking", "python", "graph.py")
+        desk.sample("crowd", "python", "crowd.py")
+        desk.sample("shop", "python", "shop_client.py")
+        desk.sample("ledger", "python", "ledger.py")
         _serve(desk)
         _fork(desk)
         yield desk
 
 
-def _serve(desk: Desk) -> None:
+def _serve(desk: Sampled) -> None:
     """Record a server with three requests."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -156,10 +128,10 @@ def _wait_for(url: str) -> None:
             time.sleep(0.05)
 
 
-def _fork(desk: Desk) -> None:
+def _fork(desk: Sampled) -> None:
     """What if the gateway had not declined."""
     receipt = '{"receipt": "R-9", "order_id": "4471"}'
-    forked = desk.call("reenact", "fork", f"{desk.runs['declined']}:refund#1", "--result", f"refund#1={receipt}")
-    assert forked.returncode == 0, forked.stderr
-    desk.said["fork"] = forked.stderr
+    forked = desk.run("reenact", "fork", f"{desk.runs['declined']}:refund#1", "--result", f"refund#1={receipt}")
+    assert forked.code == 0, forked.told
+    desk.said["fork"] = forked.told
     (desk.runs["fork"],) = [run["tail"] for run in desk.listed() if run["relation"] == "fork"]

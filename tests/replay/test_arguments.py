@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.programs import read_program
 
 PROGRAM = read_program("replay/arguments_of_declared_types.py")

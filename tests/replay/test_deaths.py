@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 AGENT = read_program("replay/deaths_of_every_kind.py")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path)
+def desk(tmp_path: Path) -> Workbench:
+    desk = Workbench(tmp_path)
     desk.script(AGENT)
     desk.record("agent.py")
     return desk
@@ -32,7 +32,7 @@ def desk(tmp_path: Path) -> Desk:
     ],
 )
 def test_a_death_names_the_signal_the_last_event_and_where_it_stood(
-    desk: Desk, how: str, ended: str, cause: str
+    desk: Workbench, how: str, ended: str, cause: str
 ) -> None:
     for words in [["replay", "@"], *([["fork", "@:3", "--live", "none"]] if how == "crash" else [])]:
         died = desk.run(*words, status=3, environ={"HOW": how}).stderr
@@ -42,13 +42,13 @@ def test_a_death_names_the_signal_the_last_event_and_where_it_stood(
         assert ("Fatal Python error" in died) == (how in ("crash", "abort"))
 
 
-def test_a_golden_that_dies_says_so_too(desk: Desk) -> None:
+def test_a_golden_that_dies_says_so_too(desk: Workbench) -> None:
     desk.run("golden", "add", "@", "--as", "looks")
     died = desk.run("golden", "run", "looks", status=None, environ={"HOW": "crash"})
     assert "was ended by SIGSEGV after event 2" in died.stdout + died.stderr
 
 
-def test_a_fault_of_ours_leaves_its_traceback(desk: Desk) -> None:
+def test_a_fault_of_ours_leaves_its_traceback(desk: Workbench) -> None:
     desk.script(AGENT + "\nfrom reenact.replaying import replay_process\nreplay_process.conclude = None\n")
     died = desk.run("replay", "@", status=3).stderr
     assert "was ended by a fault of reenact" in died and "after event 3" in died
@@ -77,7 +77,7 @@ look("another")
 """
 
 
-def test_a_report_that_takes_long_is_waited_for(desk: Desk) -> None:
+def test_a_report_that_takes_long_is_waited_for(desk: Workbench) -> None:
     """A replay that has stopped is ended after some seconds, but not while it writes its report."""
     desk.script("import reenact\nreenact.tool(lambda what: what, effect='read', name='look')('this')\n")
     desk.record("agent.py")

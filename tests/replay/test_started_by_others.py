@@ -15,7 +15,7 @@ from reenact.facts.run import Entry, Run
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import interpreted, start_of
 from reenact.seams.boot.parent import is_python
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 
 AGENT = """
 import sys

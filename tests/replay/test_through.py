@@ -10,19 +10,19 @@ import pytest
 
 from reenact.testing import ProviderProcess
 from reenact.testing.provider import Route, Script, ScriptedProvider
-from tests.kit.recorded import EXAMPLES, Desk
+from tests.kit.recorded import EXAMPLES, Workbench
 
 ZONES = ("Pacific/Auckland", "America/Los_Angeles")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Workbench:
     folder = tmp_path / "project"
     folder.mkdir()
-    return Desk(folder)
+    return Workbench(folder)
 
 
-def quotes(desk: Desk, day: int) -> Any:
+def quotes(desk: Workbench, day: int) -> Any:
     """The quoting agent, recorded on a day of its world."""
     desk.copy("price_at_three")
     with ProviderProcess(EXAMPLES / "price_at_three" / "world.py", day=day) as world:
@@ -30,7 +30,7 @@ def quotes(desk: Desk, day: int) -> Any:
         return desk.record("price_at_three/agent.py", environ=environ)
 
 
-def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(desk: Desk) -> None:
+def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(desk: Workbench) -> None:
     then = quotes(desk, day=1)
     assert then.stdout.startswith("A-100 costs 12.00 EUR (quoted at ") and "CE" in then.stdout
 
@@ -56,7 +56,7 @@ def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(de
     assert outside.stdout == then.stdout and "matched 2 of 3, 1 inside frozen calls " in outside.stderr
 
 
-def test_the_mornings_answer_passes_both_parsers(desk: Desk) -> None:
+def test_the_mornings_answer_passes_both_parsers(desk: Workbench) -> None:
     then = quotes(desk, day=2)
     assert then.stdout.startswith("A-100 costs 1249.00 EUR")
     for version in ("v1", "v2_checked"):
@@ -64,7 +64,7 @@ def test_the_mornings_answer_passes_both_parsers(desk: Desk) -> None:
         assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
 
 
-def test_due_today_is_judged_again_at_the_recorded_moment(desk: Desk) -> None:
+def test_due_today_is_judged_again_at_the_recorded_moment(desk: Workbench) -> None:
     desk.copy("due_today")
     with ProviderProcess(EXAMPLES / "due_today" / "world.py") as world:
         then = desk.record("due_today/at_midnight.py", environ={"TASKS_URL": world.url})
@@ -88,7 +88,7 @@ LOCAL = "import time\nprint(time.strftime('%H %Z', time.localtime(0)))\n"
     ("recorded", "now"), [("Europe/Berlin", "Asia/Tokyo"), ("Asia/Tokyo", None), (None, "Asia/Tokyo")]
 )
 def test_a_replay_lives_in_the_recorded_time_zone(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, recorded: str | None, now: str | None
+    desk: Workbench, monkeypatch: pytest.MonkeyPatch, recorded: str | None, now: str | None
 ) -> None:
     desk.script(LOCAL)
     monkeypatch.delenv("TZ", raising=False)
@@ -114,7 +114,7 @@ print(look(7))
 """
 
 
-def test_a_tool_that_asks_something_new_leads_to_the_replay_that_lets_it(desk: Desk) -> None:
+def test_a_tool_that_asks_something_new_leads_to_the_replay_that_lets_it(desk: Workbench) -> None:
     script = Script(routes=(Route("/orders/7", "a lamp"), Route("/stock", " in stock")))
     with ScriptedProvider(script) as world:
         desk.script(ASKS_ON.replace('"URL"', repr(world.url)))
@@ -150,7 +150,9 @@ ask()
 """
 
 
-def test_an_error_of_what_only_the_tools_body_has_loaded_is_raised_again_or_leads_through_the_tool(desk: Desk) -> None:
+def test_an_error_of_what_only_the_tools_body_has_loaded_is_raised_again_or_leads_through_the_tool(
+    desk: Workbench,
+) -> None:
     desk.script(LATE)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environ = {"WORLD": f"http://127.0.0.1:{silent.getsockname()[1]}/", "CASE": "ask"}

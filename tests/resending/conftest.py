@@ -58,7 +58,7 @@ class Answer:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Desk:
+class Sender:
     """A store, a provider, and the command line on both."""
 
     def __init__(self, folder: Path, provider: Watched) -> None:
@@ -92,7 +92,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
     """A desk whose environment points the SDKs at its provider."""
     for name in ("REENACT_STORE", "HTTP_PROXY", "http_proxy", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -106,4 +106,4 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setenv("WORLD", provider.url)
         for name, key in KEYS.items():
             monkeypatch.setenv(name, key)
-        yield Desk(tmp_path, provider)
+        yield Sender(tmp_path, provider)

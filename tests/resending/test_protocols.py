@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reenact.timetravel.resending.signing import signed
-from tests.resending.conftest import KEYS, Desk
+from tests.resending.conftest import KEYS, Sender
 
 LOOK = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -78,7 +78,7 @@ SENT: list[Any] = [
 
 @pytest.mark.parametrize(("ask", "header", "key"), SENT, ids=[each[0].__name__ for each in SENT])
 def test_the_same_bytes_go_out_with_the_key_of_today(
-    desk: Desk, ask: Callable[[], None], header: str, key: str | None
+    desk: Sender, ask: Callable[[], None], header: str, key: str | None
 ) -> None:
     run = desk.record(ask, user="ann", tenant="acme")
     answer = desk.resend(f"{run}:0", "--check")
@@ -103,7 +103,7 @@ def test_the_same_bytes_go_out_with_the_key_of_today(
         assert key.removeprefix("Bearer ").encode() not in data
 
 
-def test_a_key_whose_variable_the_recording_does_not_name_is_named_by_hand(desk: Desk) -> None:
+def test_a_key_whose_variable_the_recording_does_not_name_is_named_by_hand(desk: Sender) -> None:
     """Mistral's protocol is OpenAI's, and a host of one's own does not say whose it is."""
     run = desk.record(mistral)
     desk.resend(f"{run}:0", "--check", "--key-env", "MISTRAL_API_KEY")
@@ -111,7 +111,7 @@ def test_a_key_whose_variable_the_recording_does_not_name_is_named_by_hand(desk:
     assert body_now == body and headers["authorization"] == f"Bearer {KEYS['MISTRAL_API_KEY']}"
 
 
-def test_bedrock_is_signed_anew_for_the_same_model_and_region(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bedrock_is_signed_anew_for_the_same_model_and_region(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     run = desk.record(bedrock)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
@@ -126,7 +126,7 @@ def test_bedrock_is_signed_anew_for_the_same_model_and_region(desk: Desk, monkey
     assert headers["authorization"] != before["authorization"]
 
 
-def test_without_credentials_bedrock_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_credentials_bedrock_is_not_asked(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     run = desk.record(bedrock)
     assert "AWS_REGION is not set" in desk.resend(f"{run}:0", code=3).err
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
@@ -136,7 +136,7 @@ def test_without_credentials_bedrock_is_not_asked(desk: Desk, monkeypatch: pytes
     assert "no AWS credentials" in answer.err and len(desk.seen) == 1
 
 
-def test_a_signature_is_the_one_that_boto_makes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signature_is_the_one_that_boto_makes(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     """The provider would refuse any other: what boto signed then is signed again with the same key and moment."""
     time_machine = pytest.importorskip("time_machine")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATHATDAYSKEY00000")

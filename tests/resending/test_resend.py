@@ -20,7 +20,7 @@ from reenact.facts.reading import Reading
 from reenact.interfaces.cli.commands import resend as command
 from reenact.timetravel.resending.answer_comparison import distance, tokens_of
 from tests.interop.spans import chat, span, text
-from tests.resending.conftest import KEYS, Desk
+from tests.resending.conftest import KEYS, Sender
 from tests.resending.test_protocols import openai_chat
 
 
@@ -35,11 +35,11 @@ def ask(url: str, body: dict[str, Any], **headers: str) -> None:
 SAID: dict[str, Any] = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "weather?"}], "temperature": 0}
 
 
-def chat_url(desk: Desk) -> str:
+def chat_url(desk: Sender) -> str:
     return f"{desk.provider.url}/v1/chat/completions"
 
 
-def test_each_answer_is_shown_beside_the_recorded_one(desk: Desk) -> None:
+def test_each_answer_is_shown_beside_the_recorded_one(desk: Sender) -> None:
     run = desk.record(openai_chat)
     answer = desk.resend(f"{run}:0", "--n", "3", "--param", "seed=8", "--prompt", "Please refuse.", "--json")
     target, recorded, *now = answer.data
@@ -62,7 +62,7 @@ def test_each_answer_is_shown_beside_the_recorded_one(desk: Desk) -> None:
     assert "DISTANCE" in side and " | " in side and "gpt-4o-" in side
 
 
-def test_in_a_narrow_terminal_each_fact_is_a_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_narrow_terminal_each_fact_is_a_line(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     run = desk.record(openai_chat)
     assert "\nthen  " in desk.resend(f"{run}:0").out
     monkeypatch.setenv("COLUMNS", "80")
@@ -77,7 +77,7 @@ def test_in_a_narrow_terminal_each_fact_is_a_line(desk: Desk, monkeypatch: pytes
     assert "\nnow 9  " in many, "where neither fits, each answer is a line"
 
 
-def test_a_body_that_differs_is_not_sent(desk: Desk) -> None:
+def test_a_body_that_differs_is_not_sent(desk: Sender) -> None:
     run = desk.record(openai_chat)
     answer = desk.resend(f"{run}:0", "--check", "--param", "temperature=0", code=1)
     assert "differs from the recorded body" in answer.out and "nothing was sent" in answer.out
@@ -86,7 +86,7 @@ def test_a_body_that_differs_is_not_sent(desk: Desk) -> None:
     assert len(desk.seen) == 1
 
 
-def test_a_check_needs_no_key_and_no_host(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_needs_no_key_and_no_host(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     run = desk.record(openai_chat)
     monkeypatch.delenv("OPENAI_API_KEY")
     answer = desk.resend(f"{run}:0", "--check")
@@ -100,7 +100,7 @@ def test_a_check_needs_no_key_and_no_host(desk: Desk, monkeypatch: pytest.Monkey
     assert len(desk.seen) == 1
 
 
-def test_it_goes_where_today_points(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_where_today_points(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     run = desk.record(openai_chat)
     with type(desk.provider)(desk.provider.script) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
@@ -110,7 +110,7 @@ def test_it_goes_where_today_points(desk: Desk, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("to", ["{}", "{}/v1", "{}/v1/", "{}/v1/chat/completions"])
-def test_another_address_gets_no_key_that_was_not_named(desk: Desk, to: str) -> None:
+def test_another_address_gets_no_key_that_was_not_named(desk: Sender, to: str) -> None:
     run = desk.record(openai_chat)
     with type(desk.provider)(desk.provider.script) as other:
         desk.resend(f"{run}:0", "--to", to.format(other.url), code=1)  # it wants a key
@@ -122,12 +122,12 @@ def test_another_address_gets_no_key_that_was_not_named(desk: Desk, to: str) -> 
 
 
 @pytest.mark.parametrize("to", ["ftp://127.0.0.1/v1", "127.0.0.1:9/v1", "http://", "http://u:p@127.0.0.1/"])
-def test_what_is_no_address_is_usage(desk: Desk, to: str) -> None:
+def test_what_is_no_address_is_usage(desk: Sender, to: str) -> None:
     run = desk.record(openai_chat)
     assert "is no web address" in desk.resend(f"{run}:0", "--to", to, code=2).err
 
 
-def test_a_redirect_is_not_followed(desk: Desk) -> None:
+def test_a_redirect_is_not_followed(desk: Sender) -> None:
     """It would carry the key to a host that nothing of today names."""
     run = desk.record(openai_chat)
 
@@ -153,7 +153,7 @@ def test_a_redirect_is_not_followed(desk: Desk) -> None:
     assert answer.data[-1]["status"] == 307 and len(desk.seen) == 1
 
 
-def test_a_host_that_does_not_answer_is_said_and_kept(desk: Desk) -> None:
+def test_a_host_that_does_not_answer_is_said_and_kept(desk: Sender) -> None:
     run = desk.record(openai_chat)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -163,7 +163,7 @@ def test_a_host_that_does_not_answer_is_said_and_kept(desk: Desk) -> None:
     assert desk.run("--json", "ls", "--failed").data[0]["relation"] == "resend"
 
 
-def test_what_acts_at_the_provider_is_refused(desk: Desk) -> None:
+def test_what_acts_at_the_provider_is_refused(desk: Sender) -> None:
     import openai
 
     run = desk.record(lambda: openai.OpenAI().responses.create(model="gpt-4o-mini", input="weather?"))
@@ -177,7 +177,7 @@ def test_what_acts_at_the_provider_is_refused(desk: Desk) -> None:
     assert len(desk.seen) == 3
 
 
-def test_a_body_that_redaction_touched_is_rebuilt(desk: Desk) -> None:
+def test_a_body_that_redaction_touched_is_rebuilt(desk: Sender) -> None:
     secret = "sk-proj-" + "9fK2" * 12
     body = {**SAID, "messages": [{"role": "user", "content": f"my key is {secret}"}]}
     run = desk.record(lambda: ask(chat_url(desk), body, authorization="Bearer k9dl2ksl0fks92"))
@@ -189,7 +189,7 @@ def test_a_body_that_redaction_touched_is_rebuilt(desk: Desk) -> None:
     assert desk.run("--json", "ls").data[0]["run"]
 
 
-def test_what_is_no_request_to_a_provider_is_usage(desk: Desk) -> None:
+def test_what_is_no_request_to_a_provider_is_usage(desk: Sender) -> None:
     @reenact.model
     def think(prompt: str) -> str:
         return prompt
@@ -208,7 +208,7 @@ def test_what_is_no_request_to_a_provider_is_usage(desk: Desk) -> None:
     assert desk.resend(f"{asking}:1", "--check").code == 0
 
 
-def test_cost_and_target_come_before_anything_is_sent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_and_target_come_before_anything_is_sent(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("genai_prices")
     run = desk.record(openai_chat)
     with desk.store() as store:
@@ -236,7 +236,7 @@ def test_cost_and_target_come_before_anything_is_sent(desk: Desk, monkeypatch: p
 # --- runs of other people ------------------------------------------------------------------------------------------
 
 
-def imported(desk: Desk, form: str, name: str, data: str) -> str:
+def imported(desk: Sender, form: str, name: str, data: str) -> str:
     (desk.folder / name).write_text(data, encoding="utf-8")
     answer = desk.run("import", form, name, "--json")
     assert answer.code == 0, answer.err
@@ -261,7 +261,7 @@ TRACE = text(
 )  # fmt: skip
 
 
-def test_a_call_of_a_trace_is_rebuilt_for_its_protocol(desk: Desk) -> None:
+def test_a_call_of_a_trace_is_rebuilt_for_its_protocol(desk: Sender) -> None:
     run = imported(desk, "otlp", "trace.json", TRACE)
     with desk.store() as store:
         number = next(event.number for event in store.events(run) if event.kind == "model")
@@ -283,7 +283,7 @@ def test_a_call_of_a_trace_is_rebuilt_for_its_protocol(desk: Desk) -> None:
 
 @pytest.mark.parametrize("provider", ["perplexity", "moonshot_ai", "ibm.watsonx.ai"])
 def test_a_trace_of_a_provider_that_is_not_known_goes_to_nobody_else(
-    desk: Desk, provider: str, monkeypatch: pytest.MonkeyPatch
+    desk: Sender, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It speaks OpenAI's protocol, which does not make it OpenAI."""
     run = imported(desk, "otlp", "trace.json", TRACE.replace('"openai"', f'"{provider}"'))
@@ -326,7 +326,7 @@ GEMINI = {"contents": [{"role": "user", "parts": [{"text": "weather?"}]}]}
     ],
 )
 def test_a_logged_call_of_bedrock_goes_to_its_own_region(
-    desk: Desk, region: str, today: str, host: str, monkeypatch: pytest.MonkeyPatch
+    desk: Sender, region: str, today: str, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And to that of today where the log names none; what is no region is no part of a host."""
     row = {
@@ -342,7 +342,7 @@ def test_a_logged_call_of_bedrock_goes_to_its_own_region(
     assert target["region"] == host.split(".")[1]
 
 
-def asked_at(desk: Desk, provider: str, model: str, server: str = "api.x.example") -> str:
+def asked_at(desk: Sender, provider: str, model: str, server: str = "api.x.example") -> str:
     """The model call of an imported trace that names a provider, a model and a server."""
     trace = TRACE.replace('"openai"', f'"{provider}"').replace("gpt-4o-mini", model).replace("api.x.example", server)
     assert server in trace
@@ -356,7 +356,7 @@ def asked_at(desk: Desk, provider: str, model: str, server: str = "api.x.example
     [("bedrock-runtime.eu-west-1.amazonaws.com", "eu-west-1"), ("[moon", "us-east-1"), ("x.example", "us-east-1")],
 )
 def test_a_trace_of_bedrock_goes_to_the_region_of_its_server(
-    desk: Desk, server: str, region: str, monkeypatch: pytest.MonkeyPatch
+    desk: Sender, server: str, region: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     (target,) = desk.resend(asked_at(desk, "aws.bedrock", "amazon.nova-x-v1:0", server), "--dry-run", "--json").data
@@ -364,7 +364,7 @@ def test_a_trace_of_bedrock_goes_to_the_region_of_its_server(
 
 
 def test_a_trace_of_azure_goes_to_the_resource_that_the_configuration_names(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = asked_at(desk, "azure.ai.openai", "gpt-5.4")
     refused = desk.resend(ref, code=5).err
@@ -379,7 +379,7 @@ def test_a_trace_of_azure_goes_to_the_resource_that_the_configuration_names(
     assert not desk.seen
 
 
-def test_an_address_of_azure_in_a_file_is_kept_but_for_its_host(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_of_azure_in_a_file_is_kept_but_for_its_host(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     path = "/openai/deployments/small/chat/completions?api-version=2024-10-21"
     run = imported(desk, "har", "a.har", har(f"https://theirs.openai.azure.com{path}"))
     refused = desk.resend(f"{run}:0", code=5).err
@@ -394,7 +394,7 @@ def test_an_address_of_azure_in_a_file_is_kept_but_for_its_host(desk: Desk, monk
 
 
 def test_a_trace_of_vertex_goes_to_vertex_and_to_nothing_else_of_google(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = asked_at(desk, "gcp.vertex_ai", "gemini-2.5-pro")
     for name, value in (
@@ -424,7 +424,7 @@ def test_a_trace_of_vertex_goes_to_vertex_and_to_nothing_else_of_google(
     assert "it asks claude-sonnet-4-5 at Vertex AI" in desk.resend(other, code=2).err and not desk.seen
 
 
-def test_an_exact_body_of_an_imported_file_is_checked_and_goes_to_the_configured_host(desk: Desk) -> None:
+def test_an_exact_body_of_an_imported_file_is_checked_and_goes_to_the_configured_host(desk: Sender) -> None:
     run = imported(desk, "har", "a.har", har("https://api.openai.com/v1/chat/completions"))
     answer = desk.resend(f"{run}:0", "--check")
     assert "equal to the recorded body" in answer.out and "by OPENAI_BASE_URL" in answer.err
@@ -437,7 +437,7 @@ def test_an_exact_body_of_an_imported_file_is_checked_and_goes_to_the_configured
     ["https://collector.example.net", "http://api.openai.com", "https://api.openai.com.example.net",
      "https://bucket.s3.amazonaws.com", "http://127.0.0.1:9"],
 )  # fmt: skip
-def test_a_host_that_only_a_file_names_gets_nothing(desk: Desk, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_only_a_file_names_gets_nothing(desk: Sender, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = imported(desk, "har", "a.har", har(f"{host}/v1/chat/completions"))
     answer = desk.resend(f"{run}:0", "--dry-run")
     assert f"target: POST {chat_url(desk)} (by OPENAI_BASE_URL)" in answer.err, "the protocol's own configuration"
@@ -446,7 +446,7 @@ def test_a_host_that_only_a_file_names_gets_nothing(desk: Desk, host: str, monke
     assert "only the recording names this host" in answer.err and not desk.seen
 
 
-def test_a_bundle_does_not_choose_the_host_or_the_key(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_does_not_choose_the_host_or_the_key(desk: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     run = desk.record(openai_chat)
     assert desk.run("pack", run, "-o", "run.reenact").code == 0
     shutil.rmtree(Path(os.environ["XDG_STATE_HOME"]), ignore_errors=True)

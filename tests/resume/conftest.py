@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fresh.desk import Desk, Ended
+from tests.desk import Desk, Ended
 from tests.programs import read_program
 
 AGENT = read_program("resume/orders_paid_one_by_one.py")

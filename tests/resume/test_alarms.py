@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.programs import read_program
 from tests.ringing import ALARMS, RUNG
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh.desk import KEYS, Desk
+from tests.desk import KEYS, Desk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent to a process as a signal")
 

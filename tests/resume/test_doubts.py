@@ -15,7 +15,7 @@ import reenact
 from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, Identities
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.resume.conftest import Scene
 from tests.resume.test_resume_points import WHOLE
 
@@ -195,7 +195,7 @@ def test_code_has_a_write_in_doubt_made_again(failed_write: Any) -> None:
 
 
 def test_a_result_is_asked_for_as_what_the_tool_has_given_before(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Workbench(tmp_path)
     desk.script(
         "import os, signal\nimport reenact\n\n\n@reenact.tool\ndef pay(order):\n    if order:\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n    return 'receipt'\n\n\npay(0)\npay(1)\n"

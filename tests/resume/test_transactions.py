@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 
 PLAIN = """
 import os, signal, sqlite3, time

@@ -18,7 +18,7 @@ from reenact.facts.suspicions import Act, Course, suspicions
 from reenact.facts.suspicions.healthy_runs import profile, unheard_of
 from reenact.facts.suspicions.ranking import Suspect, ranked
 from reenact.store.back_ends import open_store
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.programs import read_program
 from tests.suspicions.test_rules import model, tool
 

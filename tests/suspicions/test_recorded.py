@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.programs import read_program
 
 AGENT = read_program("suspicions/answers_that_nothing_supports.py")

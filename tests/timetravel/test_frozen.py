@@ -13,8 +13,8 @@ import pytest
 
 import reenact
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
+from tests.desk import Desk, Ended
 from tests.forks.side_by_side import differs_in_nothing, parts_behind
-from tests.fresh.desk import Desk, Ended
 from tests.programs import read_program
 
 AGENT = read_program("timetravel/text_polished_twice.py")

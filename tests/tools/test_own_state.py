@@ -103,12 +103,12 @@ def test_a_state_is_an_argument() -> None:
         reenact.tool(state=("base",))(look_up)
     assert "a state is one of db" in str(refused.value)
 
-    class Desk:
+    class Toolbox:
         def ask(self, what: str) -> str:
             return what
 
     with pytest.raises(UsageError, match="state 'self' is no argument of ask"):
-        reenact.tool(state=("self",))(Desk.ask)
+        reenact.tool(state=("self",))(Toolbox.ask)
 
 
 def test_a_call_with_a_large_argument_is_told_by_its_size(store: reenact.Store) -> None:

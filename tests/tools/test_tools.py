@@ -43,14 +43,14 @@ class Answer(pydantic.BaseModel):
     order: Order | None = None
 
 
-class World:
+class Deeds:
     """Counts what was really done."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
 
 
-WORLD = World()
+WORLD = Deeds()
 
 
 def did(what: Any) -> None:
@@ -126,7 +126,7 @@ async def failing_async(code: int) -> None:
     failing.__wrapped__(code)  # type: ignore[attr-defined]
 
 
-class Desk:
+class Toolbox:
     def __init__(self) -> None:
         self.lock = object()
 
@@ -231,13 +231,13 @@ def test_the_context_of_an_error_is_the_recorded_one_wherever_it_is_raised() -> 
 
 def test_methods_static_methods_and_class_methods() -> None:
     def agent() -> Any:
-        desk = Desk()
+        desk = Toolbox()
         return [
             desk.method(1),
-            Desk.static(2),
+            Toolbox.static(2),
             desk.static(3),
-            Desk.static_inside(4),
-            Desk.of_class(5),
+            Toolbox.static_inside(4),
+            Toolbox.of_class(5),
             desk.of_class(6),
         ]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.project.transcript import blocks
 
 CUT_OFF, NEW_FORM = "json.decoder.JSONDecodeError", "KeyError"

@@ -29,7 +29,7 @@ from reenact.store.back_ends import open_store
 from reenact.store.feature_rows import FeatureRow, thin_features
 from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.run_features import features_of
-from tests.fresh.desk import Desk
+from tests.desk import Desk
 from tests.store.records import closing, issued, new_run, opening
 
 READING = {"model_asked": "gpt-5", "model_answered": "gpt-5-0601", "tools_hash": "abcdef0123456789"}

@@ -21,7 +21,7 @@ from reenact.testing import ScriptedProvider
 from reenact.testing.provider.script import Rule, Script, When
 from tests.interop.spans import chat, text
 from tests.interop.test_traces import agent as root_span
-from tests.kit.recorded import Desk
+from tests.kit.recorded import Workbench
 from tests.programs import read_program
 
 AGENT = read_program("triage/order_told_as_json.py")
@@ -63,7 +63,7 @@ HEALTHY = ("Where is A1?", "Where is B2?")
 class Shop:
     """A project with two failing runs in one group and two healthy ones, and the commands in it."""
 
-    desk: Desk
+    desk: Workbench
     provider: ScriptedProvider
 
     @property
@@ -116,7 +116,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("trying") / "a shop"
     folder.mkdir()
     with ScriptedProvider(SCRIPT) as provider:
-        shop = Shop(Desk(folder, provider.environment()), provider)
+        shop = Shop(Workbench(folder, provider.environment()), provider)
         shop.mend()
         shop.desk.commit()
         for question in HEALTHY:
@@ -290,7 +290,7 @@ def test_what_is_asked_wrongly_is_refused(shop: Shop) -> None:
 def test_a_group_of_cold_runs_alone_is_not_tried(tmp_path: Path) -> None:
     folder = tmp_path / "imports"
     folder.mkdir()
-    desk = Desk(folder)
+    desk = Workbench(folder)
     bare = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
     (folder / "bare.json").write_text(text(root_span(), chat(2, 1, says=bare)))
     desk.run("import", "otlp", "bare.json")
