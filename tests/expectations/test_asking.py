@@ -216,7 +216,12 @@ def test_each_answer_has_an_opinion_of_its_own(
     for name, value in world.environment().items():
         monkeypatch.setenv(name, value)
     kept, claim = MemoryStore(), "judge('it says it has no documents', 'gpt-5.4-mini')"
-    other = reenact.record(store=(said := MemoryStore()))(lambda: "We refund everything.")
+    said = MemoryStore()
+
+    @reenact.record(store=said)
+    def other() -> str:
+        return "We refund everything."
+
     other()
     runs = [fixed, said.open(said.run("@"))]
     live = [expect(claim).judge(run, court=KeptOpinions(kept, ask=True)).holds for run in runs]

@@ -137,7 +137,7 @@ def test_limits_of_tokens_name_the_call_that_broke_them() -> None:
 def _with_tokens(recording: Recording, tokens: int) -> Recording:
     """The same run with the totals that a provider's own counts would have given it."""
     run = replace(recording.run, totals=replace(recording.run.totals, tokens_in=tokens))
-    return Upto(recording, 10**6, run)  # type: ignore[return-value]
+    return Upto(recording, 10**6, run)
 
 
 def test_a_tool_call_that_a_model_asked_for_and_nobody_made_is_unanswered() -> None:
@@ -253,6 +253,7 @@ def test_the_first_bad_event_is_the_one_after_which_it_never_held_again(held: li
     if not numbers or truth[numbers[-1]]:
         return
     lost = _lost_with(numbers, lambda end: truth[end])
+    assert lost is not None
     at = numbers.index(lost)
     assert truth[numbers[at - 1] if at else -1] and not any(truth[each] for each in numbers[at:])
 

@@ -72,6 +72,7 @@ class Sender:
 
     def record(self, ask: Callable[[], object], **more: Any) -> str:
         """Record a function; gives the run's short id."""
+        run: reenact.Run
         with reenact.record(agent="desk@7", store=self.url, **more) as run:
             ask()
         return run.id[-8:]

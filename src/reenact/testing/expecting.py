@@ -6,7 +6,7 @@ Each function returns what ``expect`` makes of the same text, so ``--expect`` ca
 from __future__ import annotations
 
 import inspect
-from types import FunctionType
+from collections.abc import Callable
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
@@ -138,7 +138,7 @@ def limits(*, tokens: int | None = None, cost: float | None = None, seconds: flo
     return Expectation(" and ".join(parts))
 
 
-def graded(grader: FunctionType | str, at_least: float | None = None) -> Expectation:
+def graded(grader: Callable[..., object] | str, at_least: float | None = None) -> Expectation:
     """The verdict of a function of this project on the run (see ``reenact.testing.RunView``).
 
     Args:
@@ -169,7 +169,7 @@ def _enough(at_least: float | None) -> str:
     return "" if at_least is None else f", {spelled(at_least)}"
 
 
-def _name_of(grader: FunctionType) -> str:
+def _name_of(grader: Callable[..., object]) -> str:
     module, name = getattr(grader, "__module__", None), getattr(grader, "__qualname__", "")
     if not inspect.isfunction(grader) or not module or module == "__main__" or not name.isidentifier():
         raise _impossible(

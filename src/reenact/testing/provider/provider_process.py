@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from reenact.testing.provider.script import CONTROL
@@ -33,7 +33,7 @@ class ProviderProcess:
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
 
-    def __enter__(self) -> ProviderProcess:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -9,7 +9,7 @@ import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
 from reenact.facts.answers.asks import Turn
@@ -63,7 +63,7 @@ class ScriptedProvider:
         self._server: ProviderServer | None = None
         self._port = 0
 
-    def __enter__(self) -> ScriptedProvider:
+    def __enter__(self) -> Self:
         self.listen()
         return self
 
