@@ -14,7 +14,7 @@ def main() -> None:
     channel = os.dup(1)
     os.dup2(2, 1)
     try:
-        answer = {"metrics": CASES[sys.argv[1]](int(sys.argv[2]))}
+        answer: dict[str, object] = {"metrics": CASES[sys.argv[1]](int(sys.argv[2]))}
     except Absent as why:
         answer = {"absent": str(why)}
     os.write(channel, (json.dumps(answer) + "\n").encode())

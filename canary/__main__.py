@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from canary.table import ENTRIES, ENVIRONMENTS, Entry
 from canary.verdict import OURS, Observed, exit_status, table
@@ -168,14 +169,14 @@ def asked(url: str) -> int:
         return sum(json.load(response)["counts"].values())
 
 
-def recorded(python: Path, folder: Path, surroundings: dict[str, str]) -> list[dict]:
+def recorded(python: Path, folder: Path, surroundings: dict[str, str]) -> list[dict[str, Any]]:
     """The events of the last recording; none where nothing was recorded."""
     done = ran([str(python), "-m", "reenact", "--json", "show", "@"], folder, surroundings)
     lines = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
     return [line for line in lines if line.get("type") == "event"]
 
 
-def reaches(event: dict, url: str) -> bool:
+def reaches(event: dict[str, Any], url: str) -> bool:
     """Whether an event is an exchange with the world: what an SDK asks of others is no answer to what we asked."""
     head = event["request"]["head"]
     return event["kind"] == "mcp" or (event["kind"] == "http" and str(head.get("url", "")).startswith(url))

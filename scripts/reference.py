@@ -140,10 +140,10 @@ def spoken(name: str, command: click.Command, context: click.Context) -> Iterato
     parts += ["--help", "-h"]
     yield f"{name}: {' '.join(parts)}"
     if isinstance(command, click.Group) and name:
-        for each in command.list_commands(context):
-            own = command.get_command(context, each)
+        for word in command.list_commands(context):
+            own = command.get_command(context, word)
             assert own is not None
-            yield from spoken(f"{name} {each}", own, context)
+            yield from spoken(f"{name} {word}", own, context)
 
 
 def one_command(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
@@ -246,7 +246,9 @@ def signature(function: Any) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
             parts.append("*")
             keyword_only = True
-        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        prefix = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        if parameter.kind is parameter.VAR_KEYWORD:
+            prefix = "**"
         shown = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
         default = parameter.default
         if default is not parameter.empty:

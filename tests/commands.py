@@ -89,7 +89,7 @@ class _Forked(subprocess.Popen[Any]):
 
     _child_created = False
 
-    def _execute_child(self, args: list[str], *given: Any) -> None:  # type: ignore[misc]
+    def _execute_child(self, args: list[str], *given: Any) -> None:
         cwd, environment = given[4], given[5]
         pipes = given[9:15]
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -137,7 +137,12 @@ def _loaded() -> socket.socket:
             stdout=nothing,
             pass_fds=(its.fileno(),),
         )
-    atexit.register(lambda: (ours.close(), server.wait()))
+
+    def ended() -> None:
+        ours.close()
+        server.wait()
+
+    atexit.register(ended)
     return ours
 
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -138,7 +139,7 @@ def look(store: Store, wanted: Mapping[str, Any]) -> list[Run]:
 
 def measured(store: Store, size: int) -> Mapping[str, float]:
     """Milliseconds to find the newest hundred by each filter."""
-    found = {f"{name}_ms": took_ms(lambda each=each: look(store, each)) for name, each in filters(size).items()}
+    found = {f"{name}_ms": took_ms(partial(look, store, each)) for name, each in filters(size).items()}
     return {**found, "slowest_ms": max(found.values())}
 
 

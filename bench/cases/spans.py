@@ -99,7 +99,11 @@ def sdk_spans(size: int) -> Mapping[str, float]:
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(Nowhere()))
     tracer = provider.get_tracer("bench")
-    said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "code.line.number": 1}
+    said: dict[str, str | int] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "look",
+        "code.line.number": 1,
+    }
 
     def call(number: int) -> None:
         with tracer.start_as_current_span("execute_tool look", attributes=said) as span:
@@ -122,7 +126,11 @@ def mlflow_spans(size: int) -> Mapping[str, float]:
             OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{endpoint}/v1/traces",
             OTEL_EXPORTER_OTLP_TRACES_PROTOCOL="http/protobuf",
         )
-        said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "code.line.number": 1}
+        said: dict[str, str | int] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "look",
+            "code.line.number": 1,
+        }
 
         def call(number: int) -> None:
             with mlflow.start_span("execute_tool look", span_type="TOOL", attributes=said) as span:

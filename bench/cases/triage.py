@@ -90,7 +90,8 @@ def build_features(size: int) -> Mapping[str, float]:
             log = store.begin(run)
             wrong = number % 10 == 0
             end = closing(run, Status.FAILED, error="ValueError: order 7 is gone") if wrong else closing(run)
-            log.write([*opening(run), *_conversation(10), *([issued(10), failed(10)] if wrong else []), end])
+            fault: list[Record] = [issued(10), failed(10)] if wrong else []
+            log.write([*opening(run), *_conversation(10), *fault, end])
             log.close()
         with store.writing().transaction() as connection:
             connection.execute(f"DROP TABLE {FEATURE}")

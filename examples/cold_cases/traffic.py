@@ -61,9 +61,9 @@ def keep(run: Run, at: datetime, tenant: str, source: Store, into: Store) -> Non
     def told() -> Iterator[Record]:
         for record in records_of(source.open(run)):
             if isinstance(record, RunOpened | RunClosed):
-                known = {"id": then.id, "started_us": then.started_us, "tenant": tenant}
-                known |= {"ended_us": then.ended_us} if isinstance(record, RunClosed) else {}
-                yield replace(record, run=replace(record.run, **known))
+                ended_us = then.ended_us if isinstance(record, RunClosed) else record.run.ended_us
+                known = replace(record.run, id=then.id, started_us=then.started_us, tenant=tenant, ended_us=ended_us)
+                yield replace(record, run=known)
             else:
                 yield record
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import openai
 from openinference.instrumentation import OITracer, TraceConfig
@@ -26,7 +27,7 @@ tracer = OITracer(provider.get_tracer("refunds"), TraceConfig())
 
 BANK = iter([False, False, True])
 """Whether the bank answers, each time it is asked."""
-TOOLS = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
+TOOLS: list[Any] = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
 
 
 @tracer.tool
@@ -53,13 +54,14 @@ def answer(question: str) -> str:
     run = reenact.current_run()
     trace.get_current_span().set_attribute("reenact.run.id", run.id if run else "")
     client = openai.OpenAI()
-    messages: list[dict[str, object]] = [{"role": "user", "content": question}]
+    messages: list[Any] = [{"role": "user", "content": question}]
     while True:
         said = client.chat.completions.create(model="gpt-5", messages=messages, tools=TOOLS).choices[0].message
         if not said.tool_calls:
             return said.content or ""
         messages.append(said.model_dump(exclude_none=True))
         for call in said.tool_calls:
+            assert call.type == "function"
             result = settle(**json.loads(call.function.arguments))
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from world import SCRIPT
 
 import reenact
+from reenact.facts.call import Failure
 from reenact.testing.provider import ScriptedProvider
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ def main() -> None:
             depth, above = 0, event.parent
             while above is not None:
                 depth, above = depth + 1, events[above].parent
-            failed = f"  failed: {event.outcome.error.text}" if hasattr(event.outcome, "error") else ""
+            failed = f"  failed: {event.outcome.error.text}" if isinstance(event.outcome, Failure) else ""
             print("  " * depth + f"{event.kind} {event.name}{failed}")
         span = store.open(received).notes(0)["span"]
         recording = span["attributes"]["reenact.run.id"]

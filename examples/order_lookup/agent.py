@@ -57,7 +57,7 @@ def answer(question: str, user: str) -> str:
             messages.append({"role": "assistant", "content": [block.to_dict() for block in reply.content]})
             results: list[Any] = []
             for use in uses:
-                found = lookup_order(orders, **use.input)
+                found = lookup_order(orders, str(use.input["query"]))
                 print(f"lookup_order({json.dumps(use.input)}) -> {found['count']} candidates", file=sys.stderr)
                 results.append({"type": "tool_result", "tool_use_id": use.id, "content": json.dumps(found)})
             messages.append({"role": "user", "content": results})

@@ -60,7 +60,8 @@ def answered(user_id: str = "u-17", *, expected: str) -> dict[str, str]:
         scripted_model(ToolUse("find_orders"), Said("Your order #5093 arrives today.", asked=expected)) as model,
         OpenAI(base_url=model.openai_url, api_key=model.key) as client,
     ):
-        return agent.answer(client, QUESTION, user_id)
+        said: dict[str, str] = agent.answer(client, QUESTION, user_id)
+        return said
 
 
 @pytest.mark.parametrize("at", ["2026-11-21T00:00:00Z", "2026-11-21T23:59:59.9Z"])

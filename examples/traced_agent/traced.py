@@ -14,6 +14,7 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import reenact
+from reenact.facts.call import Failure
 
 
 @reenact.tool(effect="read")
@@ -112,6 +113,7 @@ def main() -> None:
     print(f"the span of event {said(failed, 'reenact.event.seq')} names run {run}")
     with reenact.open_store() as store:
         event = store.event(f"{run}:{said(failed, 'reenact.event.seq')}")
+        assert isinstance(event.outcome, Failure)
         print("in the store:", event.name, event.outcome.error.text)
     receiver.shutdown()
 

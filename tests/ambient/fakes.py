@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+from reenact.abc.session import Session
 from reenact.facts.run import Run
 from reenact.seams import ambient, clock, entropy, lanes
 from reenact.seams.ambient import pack
@@ -80,10 +81,15 @@ class Player(Recorder):
         return [address for address, values in self.values.items() if self.counts.get(address, 0) < len(values)]
 
 
+def lane_of(session: Recorder, path: str = "root", *, below: bool = False) -> lanes.Lane:
+    """A lane whose session has the methods of a session that reads of clocks and chance use."""
+    return lanes.Lane(path, cast(Session, session), OpenSchedule().gate, below=below)
+
+
 @contextmanager
 def listening(session: Recorder) -> Iterator[lanes.Lane]:
     """A session listens to the block, in a lane named root."""
-    lane = lanes.Lane("root", session, OpenSchedule().gate)
+    lane = lane_of(session)
     clock.rebinding.join()
     entropy.rebinding.join()
     lanes.session_began()

@@ -9,10 +9,11 @@ import runpy
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_a_module_is_there_when_its_hook_is_called_and_shows_who_loaded_it(folde
     arriving = importlib.import_module("arriving")
 
     assert seen == [True]
+    assert arriving.__spec__ is not None
     for loader in (arriving.loader, arriving.near, arriving.__spec__.loader, arriving.__loader__):
         assert type(loader) is SourceFileLoader
     again = heard("arriving")
@@ -115,12 +117,12 @@ def test_a_finder_of_the_program_may_ask_all_of_them(folder: Path, monkeypatch: 
     asked: list[str] = []
 
     class Delegating:
-        def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+        def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
             if name != "arriving" or asked.count(name) > 5:
                 return None
             asked.append(name)
-            finders = [each for each in sys.meta_path if each is not self]
-            return next((spec for each in finders if (spec := each.find_spec(name, path, target))), None)  # type: ignore[arg-type]  # as loose as programs are
+            finders = [each for each in sys.meta_path if not isinstance(each, Delegating)]
+            return next((spec for each in finders if (spec := each.find_spec(name, path, target))), None)
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Delegating()])
     sys.meta_path.insert(1, sys.meta_path.pop())

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Call, Value
+from reenact.facts.run import Run
 from reenact.recording.git import Git
 from reenact.recording.head_commit import read_commit
 from reenact.recording.packages import packages
@@ -31,7 +32,7 @@ class _Printing(Recorder):
         super().__init__()
         self.output = {1: b"", 2: b""}
         self.asked: list[Call] = []
-        self.run = types.SimpleNamespace(id="run-7", environment={})
+        self.run = Run("run-7")
 
     def printed(self, stream: int, data: bytes) -> None:
         """Keep."""
@@ -88,7 +89,7 @@ def test_output_that_the_program_redirects_is_not_output(session: _Printing) -> 
 
 
 def test_a_fault_of_the_recorder_loses_no_output(session: _Printing, capsys: pytest.CaptureFixture[str]) -> None:
-    session.printed = lambda *_: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    session.printed = lambda *_: 1 / 0  # type: ignore[method-assign,assignment]
     stdout.watch()
     try:
         with listening(session):
@@ -136,7 +137,7 @@ def test_logs_carry_the_runs_id_through_the_filter_and_nothing_without_it(sessio
     handler.setFormatter(logging.Formatter("%(reenact_run)s %(message)s"))
     bare: list[logging.LogRecord] = []
     catcher = logging.Handler()
-    catcher.emit = bare.append  # type: ignore[method-assign]
+    catcher.emit = bare.append  # type: ignore[method-assign,assignment]
     log = logging.getLogger("test of the run's id")
     log.addHandler(catcher)
     log.addHandler(handler)

@@ -26,9 +26,8 @@ import pytest
 
 from reenact.abc.sources import ENTROPY
 from reenact.seams import entropy, lanes
-from reenact.testing.frozen_time import OpenSchedule
 
-from .fakes import Player, Recorder, listening, twice
+from .fakes import Player, Recorder, lane_of, listening, twice
 
 
 def _shuffled() -> list[int]:
@@ -139,7 +138,7 @@ def test_draws_below_a_transport_take_nothing_from_the_agent() -> None:
     def agent(session: Recorder, *, transport: bool) -> list[Any]:
         out = [random.random(), os.urandom(4)]
         if transport:
-            with lanes.inside(lanes.Lane("below", session, OpenSchedule().gate, below=True)):
+            with lanes.inside(lane_of(session, "below", below=True)):
                 random.random(), random.getrandbits(8), os.urandom(4), uuid.uuid4(), random.Random()
         return [*out, random.random(), os.urandom(4), random.getrandbits(9)]
 
@@ -198,7 +197,7 @@ def test_afterwards_everything_is_as_before() -> None:
         assert early_random is not mine[0]
     assert {(module, name): value for module in (os, random, secrets) for name, value in vars(module).items()} == before
     assert (early_random, getrandbits, seed, urandom) == mine
-    assert type(random._inst) is random.Random  # type: ignore[attr-defined]
+    assert type(random._inst) is random.Random
     assert random.Random.__dict__["seed"] is random.Random.seed
 
 
@@ -213,11 +212,12 @@ def test_errors_are_those_of_the_originals() -> None:
 
 def test_generators_can_still_be_copied_and_pickled() -> None:
     with listening(Recorder()):
-        shared = random._inst  # type: ignore[attr-defined]
+        shared = random._inst
         twin = pickle.loads(pickle.dumps(shared))
         assert type(twin) is random.Random and twin.getstate() == random.getstate()
         assert copy.deepcopy(shared).random() == twin.random()
-        assert copy.deepcopy({"draw": random.random, "bytes": os.urandom})["bytes"](2)
+        held: dict[str, Callable[..., object]] = {"draw": random.random, "bytes": os.urandom}
+    assert copy.deepcopy(held)["bytes"](2)
 
 
 def test_our_own_entropy_stays_real() -> None:

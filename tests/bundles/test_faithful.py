@@ -112,7 +112,7 @@ def test_one_of_everything_comes_through(tmp_path: Path, kind: str, status: Stat
     other.close()
 
 
-@settings(max_examples=settings.default.max_examples // 3)
+@settings(max_examples=settings().max_examples // 3)
 @given(data=st.data(), ended=st.booleans(), kind=st.sampled_from(["memory", "sqlite"]))
 def test_any_recording_comes_through(data: st.DataObject, ended: bool, kind: str) -> None:
     with tempfile.TemporaryDirectory() as name:

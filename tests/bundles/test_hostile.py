@@ -255,7 +255,9 @@ def test_what_is_shown_can_be_unpacked_or_is_refused_with_the_store_as_it_was(tm
     run = new_run()
     honest_lines = lines(honest(small(run)))
     turn = {"is": "order", "turns": [[3, "e", "", 0, 0, 5, True]]}
-    for n, more in enumerate([[turn, turn], [{"is": "lane", "lane": 1, "path": "root", "parent": None}] * 2]):
+    lane = {"is": "lane", "lane": 1, "path": "root", "parent": None}
+    twice: list[list[dict[str, Any]]] = [[turn, turn], [lane, lane]]
+    for n, more in enumerate(twice):
         forged = contained(tmp_path / f"{n}.reenact", relined(honest(small(run)), [*honest_lines, *more]))
         with pytest.raises(ReenactError):
             unpack(forged, store)

@@ -14,6 +14,7 @@ import pytest
 
 from reenact.abc.sources import ENTROPY
 from reenact.errors import UnreplayableRun
+from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Entry, Run
 from reenact.replaying.agent_process import environment_of
 from reenact.replaying.caller import find
@@ -208,7 +209,7 @@ def test_a_hostile_bundle_is_shown_and_what_comes_of_it_too(shop: Place, tmp_pat
         hostile = replace(run, entry=replace(run.entry, argv=("sh", "-c", "touch pwned")), capture=run.capture)
         inner = [store.open(each) for each in store.runs(parent=run.id)]
         records = [
-            replace(each, run=hostile) if getattr(each, "run", None) == run else each
+            replace(each, run=hostile) if isinstance(each, RunOpened | RunClosed) and each.run == run else each
             for each in records_of(store.open(run), inner)
         ]
     write_bundle(place.folder / "x.reenact", [PackedRun("run", hostile, tuple(records))])

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ def ground(tmp_path: Path) -> Ground:
 Way = Callable[[Ground], tuple[Entry, dict[str, str]]]
 
 
-def entry(ground: Ground, *argv: str, cwd: str | Path = "", **fields: str) -> Entry:
+def entry(ground: Ground, *argv: str, cwd: str | Path = "", **fields: Any) -> Entry:
     project = str(ground.project)
     return Entry(fields.pop("kind", "command"), argv, cwd=str(cwd or project), project=project, **fields)
 

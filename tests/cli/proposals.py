@@ -75,13 +75,17 @@ def _texts(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in _FORKS:
         yield f"reenact fork {STAND_IN}"
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == _ADDS:
-        options = [shlex.join([f"--{each.arg}", each.value.value]) for each in node.keywords if _is_text(each.value)]
+        options = [
+            shlex.join([f"--{each.arg}", each.value.value])
+            for each in node.keywords
+            if isinstance(each.value, ast.Constant) and isinstance(each.value.value, str)
+        ]
         yield " ".join([f"reenact golden add {STAND_IN} --as {STAND_IN} --expect {STAND_IN}", *options])
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "safe":
         yield from _texts(node.args[0])
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "typed" and isinstance(node.args[0], ast.List):
         yield shlex.join(
-            each.value if isinstance(each, ast.Constant) else STAND_IN
+            str(each.value) if isinstance(each, ast.Constant) else STAND_IN
             for each in node.args[0].elts
             if not isinstance(each, ast.Starred)
         )
@@ -93,10 +97,6 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield f"reenact show {STAND_IN}" if ast.unparse(node.func) in _SHOWS else STAND_IN
     else:
         raise AssertionError(f"a next command that this test cannot read: {ast.unparse(node)}")
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _part(part: ast.expr) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from reenact.abc.hash_protocol import Hash
 from reenact.errors import EventNotFound, RunNotFound
 from reenact.facts.call import End, Stream, Value
 from reenact.facts.checkpoint import SlotVersion, Snapshot
@@ -16,6 +17,7 @@ from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
+    AmbientRead,
     CallIssued,
     CallSettled,
     CheckpointTaken,
@@ -87,7 +89,9 @@ class ShelfLog:
                 grown = replace(event.outcome, size=len(body), segments=event.outcome.segments + 1)
                 self._change(number, outcome=grown, answer=self._keep(body))
             case StreamEnded(event=number, end=End() as end, at_us=at_us):
-                self._change(number, outcome=replace(self.kept[number].outcome, end=end), ended_us=at_us)
+                streamed = self.kept[number].outcome
+                assert isinstance(streamed, Stream)
+                self._change(number, outcome=replace(streamed, end=end), ended_us=at_us)
             case EvidenceNoted(event=where, key=key, value=value):
                 self.noted.setdefault(where, {})[key] = value
                 if where is not None:
@@ -144,6 +148,12 @@ class ShelfLog:
     def body(self, payload: Payload | None) -> bytes:
         return b"" if payload is None else self.bodies[payload.digest]
 
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        yield self.body(payload)
+
+    def holds(self, payload: Payload | None, data: bytes) -> bool:
+        return self.body(payload) == data
+
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         yield None, 0, self.body(self.kept[event].answer)
 
@@ -159,11 +169,24 @@ class ShelfLog:
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
         return {}
 
+    def reads(self) -> Iterator[AmbientRead]:
+        return iter(())
+
     def printed(self, stream: int) -> Iterator[bytes]:
         return (each.data for each in self.out if each.stream == stream)
 
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+    def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         return self.slots.get((event, phase))
+
+    def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
+        slots = self.slots.get((event, phase))
+        return None if slots is None else {name: hashlib.sha256(body).hexdigest() for name, body in slots.items()}
+
+    def begin_digest(self) -> Hash:
+        return hashlib.sha256()
+
+    def checkpoint_note(self, event: int, phase: str) -> str:
+        return ""
 
     def snapshots(
         self,

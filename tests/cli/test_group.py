@@ -174,7 +174,12 @@ def test_common_options_reach_every_command_from_both_sides(
     filled: Any, reenact: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     urls: list[str | None] = []
-    monkeypatch.setattr(run_opening, "open_store", lambda url=None: urls.append(url) or filled)
+
+    def opened(url: str | None = None) -> object:
+        urls.append(url)
+        return filled
+
+    monkeypatch.setattr(run_opening, "open_store", opened)
     assert reenact("--json", "ls").data == reenact("ls", "--json").data
     reenact("--store", "sqlite:///a", "ls")
     reenact("ls", "--store", "sqlite:///b")

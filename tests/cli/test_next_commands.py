@@ -108,7 +108,7 @@ def test_a_store_that_was_named_is_named_in_what_comes_next(tmp_path: Path) -> N
         argv = [sys.executable, "-m", "reenact", "--store", "other place", *words]
         done = commands.run(argv, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == status, done.stderr
-        return done.stderr
+        return str(done.stderr)
 
     assert "-> reenact --store 'other place' show " in reenact("record", "--", sys.executable, "agent.py")
     assert "next: reenact --store 'other place' replay " in reenact("show", "@")

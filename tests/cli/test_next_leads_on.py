@@ -232,7 +232,7 @@ _STEPS = 10
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_what_follows_never_leads_back(desk: Typing, beginning: str) -> None:
     command = filled(f"reenact {beginning}", desk.names)
-    walked = []
+    walked: list[str] = []
     while command and command.startswith("reenact ") and not (walked and _ENDS.search(command)):
         assert command not in walked, f"a circle: {' -> '.join([*walked, command])}"
         walked.append(command)

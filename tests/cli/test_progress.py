@@ -7,10 +7,10 @@ import io
 import re
 import sys
 import threading
+import time
 
 import pytest
 
-from reenact.interfaces.cli import progress
 from reenact.interfaces.cli.progress import Progress, ReadingProgress, WorkProgress, remaining
 
 
@@ -57,7 +57,7 @@ def test_the_rest_is_estimated_from_what_is_done(done: int, total: int, spent: f
 def test_a_batch_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     now = iter((0.0, 1.0, 6.0, 9.0, 12.0))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     shown = Progress(6, "not passed", known=2)
     for _ in range(4):
         shown.one(bad=False)
@@ -88,7 +88,7 @@ def test_one_long_piece_of_work_whose_share_is_known_says_it(monkeypatch: pytest
 def test_a_long_reading_says_how_much_is_left_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     now = iter((0.0, 0.25, 1.0, 1.0, 1.0, 11.0, 11.0))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     shown = ReadingProgress()
     for done in (10, 20, 60):
         shown.at("reenact: importing spans", done, 100)

@@ -47,7 +47,7 @@ def asks(event: int, reading: Any, lane: int = 0, kind: Kind = Kind.HTTP, parent
     issued = CallIssued(event, lane, event, parent, event * 10, call)
     if kind is Kind.MODEL:
         return [issued, CallSettled(event, event * 10 + 5, Value(b"1"))]
-    ends = [HeadArrived(event, 1, {"status": 200}), StreamEnded(event, 2, End(EndKind.EOF))]
+    ends: list[Record] = [HeadArrived(event, 1, {"status": 200}), StreamEnded(event, 2, End(EndKind.EOF))]
     return [issued, *ends, *([EvidenceNoted(event, "reading", reading)] if reading else [])]
 
 

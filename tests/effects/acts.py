@@ -18,6 +18,7 @@ import sqlite3
 import struct
 import sys
 from collections.abc import Callable
+from typing import Any
 
 W = os.environ["WORLD"]
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -62,7 +63,7 @@ def syscall(name: str, *args: object) -> int:
     """A raw system call."""
     number = NUMBERS[name][platform.machine() != "x86_64"]
     given = [ctypes.c_long(each) if isinstance(each, int) else each for each in args]
-    found = LIBC.syscall(ctypes.c_long(number), *given)
+    found: int = LIBC.syscall(ctypes.c_long(number), *given)
     if found < 0:
         raise OSError(ctypes.get_errno(), name)
     return found
@@ -102,7 +103,8 @@ def fork_exec() -> None:
     words = [b"/bin/sh", b"-c", os.fsencode(f"echo > {at('by-exec')}")]
     rest = (-1, -1, -1, -1, -1, -1, read, write, True, False, -1, None, None, None, -1, None)
     more = (False,) if sys.version_info < (3, 14) else ()
-    child = _posixsubprocess.fork_exec(words, words[:1], True, (write,), None, None, *rest, *more)
+    fork_exec: Any = _posixsubprocess.fork_exec  # what it takes depends on the version
+    child = fork_exec(words, words[:1], True, (write,), None, None, *rest, *more)
     os.close(write)
     os.read(read, 100)
     os.waitpid(child, 0)
@@ -219,7 +221,7 @@ def unix_connection_raw() -> None:
 
 @kind
 def shared_memory() -> None:
-    import _posixshmem
+    import _posixshmem  # type: ignore[import-not-found]  # typeshed knows only what wraps it
 
     os.close(_posixshmem.shm_open("/" + os.environ["NAME"], os.O_CREAT | os.O_RDWR, mode=0o600))
 

@@ -31,7 +31,8 @@ def parts_behind(parent: Recording, fork: Recording, at: int) -> None:
         first = found.first_difference
         if first is not None:
             left, right = first.numbers
-            assert (right if left is None else left) >= at, f"the fork at {at} parts at {first}"
+            parts = right if left is None else left
+            assert parts is not None and parts >= at, f"the fork at {at} parts at {first}"
         told_in_order(listed)
 
 

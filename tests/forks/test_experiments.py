@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 import reenact
-from reenact import Change, ReenactError
+from reenact import Change, ReenactError, Store
 from reenact.replaying import guard
 from tests.forks.walking import Walk
 from tests.mutations.world import world
@@ -87,7 +87,7 @@ def test_e5_branches_never_get_each_others_answers(store: Any, same: bool, sweep
         return seen
 
     async def main() -> list[list[str]]:
-        return await asyncio.gather(branch(0), branch(1))
+        return list(await asyncio.gather(branch(0), branch(1)))
 
     walk = Walk.recorded(store, lambda: asyncio.run(main()))
     done.clear()
@@ -271,22 +271,22 @@ def test_e11_states_of_parent_and_fork_are_each_their_own(tmp_path: Any, kind: s
                 state["seen"].append(read(f"part {number}"))
         return list(state["seen"])
 
-    def states(run: Any) -> list[Any]:
+    def states(store: Store, run: Any) -> list[Any]:
         return [store.checkpoint(run, f"grow#{number + 1}").state for number in range(6)]
 
     with reenact.open_store("memory:e11" if kind == "memory" else f"sqlite:///{tmp_path}/runs.db") as store:
         walk = Walk.recorded(store, program)
-        before = states(walk.parent)
+        before = states(store, walk.parent)
         fork = walk.fork("grow#3", change=Change(results={"read#4": "other"}), live="none")
         again = walk.fork("grow#2", fork, live="none")
         expected = [*walk.output[:3], "other", *walk.output[4:]]
         assert walk.again == [expected, expected]
-        assert states(walk.parent) == before
-        assert [len(each["seen"]) for each in before] == [len(each["seen"]) for each in states(fork)]
+        assert states(store, walk.parent) == before
+        assert [len(each["seen"]) for each in before] == [len(each["seen"]) for each in states(store, fork)]
         for run in (fork, again):
-            assert states(run)[-1]["seen"] == expected[: len(before[-1]["seen"])]
+            assert states(store, run)[-1]["seen"] == expected[: len(before[-1]["seen"])]
         store.delete(walk.parent)
-        assert states(again) == states(fork)
+        assert states(store, again) == states(store, fork)
 
 
 # --- test 28 of the proofs of interception ----------------------------------------------------------------------------

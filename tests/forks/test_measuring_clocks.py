@@ -196,6 +196,7 @@ def test_where_no_timer_is_another_one_clocks_show_what_they_showed(forks: Forks
 def test_what_is_too_near_to_be_certain_is_said(forks: Forks) -> None:
     forks.record(PAUSED)
     looked = next(event for event in forks.events() if event.name == "look")
+    assert looked.ended_us is not None
     took = (looked.ended_us - looked.issued_us) / 1e6
     near = forked(forks, f"limit={took - 0.02}")
     assert agrees(near["printed"], "a 0.3 0.5 2 0.8")

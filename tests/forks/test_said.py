@@ -295,7 +295,11 @@ def thought(visit: Any) -> Any:
         return MESSAGE
     events: list[dict[str, Any]] = [{"type": "message_start", "message": {**MESSAGE, "content": []}}]
     for at, block in enumerate(BLOCKS):
-        emptied = {"thinking": {"thinking": "", "signature": ""}, "text": {"text": ""}, "tool_use": {"input": {}}}
+        emptied: dict[str, dict[str, Any]] = {
+            "thinking": {"thinking": "", "signature": ""},
+            "text": {"text": ""},
+            "tool_use": {"input": {}},
+        }
         events.append(
             {"type": "content_block_start", "index": at, "content_block": block | emptied.get(block["type"], {})}
         )

@@ -74,9 +74,14 @@ def test_a_setting_turns_it_off(forks: Forks) -> None:
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Stores for which a process was to be started: none is."""
     found: list[str] = []
+
+    def start(url: str) -> bool:
+        found.append(url)
+        return True
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REENACT_STORE", raising=False)
-    monkeypatch.setattr(background_expiry, "start", lambda url: found.append(url) is None)
+    monkeypatch.setattr(background_expiry, "start", start)
     return found
 
 

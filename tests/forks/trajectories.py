@@ -170,6 +170,6 @@ class Conversation:
 
         async def both() -> list[Any]:
             async with reenact.record(agent="checker"), httpx.AsyncClient(verify=False) as client:
-                return await asyncio.gather(rule(client, 0), rule(client, 1))
+                return list(await asyncio.gather(rule(client, 0), rule(client, 1)))
 
         return asyncio.run(both())

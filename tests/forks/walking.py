@@ -114,7 +114,8 @@ class Walk:
 
     def fork(self, at: int | str, run: reenact.Run | None = None, **options: Any) -> reenact.Run:
         """Fork the parent, or another run, calling the program in this process."""
-        return reenact.fork(run or self.parent, at, entry=self.entry, store=self.store, **options)
+        fork: reenact.Run = reenact.fork(run or self.parent, at, entry=self.entry, store=self.store, **options)
+        return fork
 
     def replays(self, run: reenact.Run) -> None:
         """A run replays to *same*, and exactly."""

@@ -70,7 +70,7 @@ def test_the_fork_that_is_printed_may_call_what_the_run_called_and_gives_the_gol
 
 
 def test_a_golden_that_is_there_is_replaced_by_the_same_command_with_every_option_of_it(shop: Shop) -> None:
-    options = ("--expect", PRICED, "--holds", "calls(book) == 1", "--about", "no price")
+    options: tuple[str, ...] = ("--expect", PRICED, "--holds", "calls(book) == 1", "--about", "no price")
     options += ("--answer", "rate=8", "--answer", "book=0")
     shop.write(MENDED)
     shop.keep("room", "kept", *options, "--no-test")

@@ -203,7 +203,8 @@ def test_whatever_changes_what_the_agent_does_turns_a_golden_red(yard: Yard, nam
         assert vital
         others = [each for each in every if each not in vital]
         chosen = every if sweep else [*vital[:1], *random.Random(1).sample(others, min(SAMPLE, len(others)))]
-        missed, survivors = [], []
+        missed: list[Alteration] = []
+        survivors: list[Alteration] = []
         for alteration in chosen:
             seen = suite.seen(alteration)
             assert seen.red or alteration not in vital, alteration.where

@@ -19,7 +19,7 @@ BOOT = """
 from reenact.seams.boot import program
 program.take_over(lambda: open("by itself", "w").close())
 """
-PROGRAMS = {
+PROGRAMS: dict[str, str | bytes] = {
     "says": "import sys\nprint('hello', sys.argv, __name__, sys.path[0] == sys.argv[-1])",
     "names": "print(sorted(globals()), __file__, __cached__, __loader__.name, __spec__ and __spec__.name, __package__)",
     "loader": "print(type(__loader__).__name__, __loader__.get_source('__main__').count('loader'), __builtins__)",

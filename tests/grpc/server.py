@@ -55,7 +55,7 @@ def _hang() -> None:
     threading.Event().wait(60)
 
 
-class Handler(grpc.GenericRpcHandler):
+class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     """Answers four methods, one of each shape.
 
     ``fail`` ends with an error, ``wait`` waits until a ``quick`` has come, ``hang`` until the server ends.

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import anthropic
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 import reenact
 from reenact.abc.store import Store
@@ -33,7 +34,10 @@ def agent(system: str = "Be short.", **options: Any) -> tuple[Any, ...]:
     client = openai.OpenAI(api_key="none")
     asked = partial(client.chat.completions.create, model="gpt-4o", tools=TOOLS, **options)
     said: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": "Where is order 7?"}]
-    call = asked(messages=said).choices[0].message.tool_calls[0]
+    calls = asked(messages=said).choices[0].message.tool_calls
+    assert calls is not None
+    call = calls[0]
+    assert isinstance(call, ChatCompletionMessageFunctionToolCall)
     said.append({"role": "assistant", "content": None, "tool_calls": [call.model_dump()]})
     said.append({"role": "tool", "tool_call_id": call.id, "content": "on its way"})
     last = asked(messages=said).choices[0]
@@ -41,7 +45,7 @@ def agent(system: str = "Be short.", **options: Any) -> tuple[Any, ...]:
 
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"id": 7}'}}
-CONVERSATION = {
+CONVERSATION: dict[str, list[dict[str, Any]]] = {
     "messages": [
         {"role": "system", "content": "Be short."},
         {"role": "user", "content": "Where is order 7?"},

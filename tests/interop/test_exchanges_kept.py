@@ -41,7 +41,7 @@ def written(desk: Tried, form: str, exchange: tuple[str, str, str, str]) -> str:
     method, url, asked, said = exchange
     told: dict[str, Any]
     if form == "har":
-        request = {"method": method, "url": url, "headers": [], "httpVersion": "HTTP/1.1"}
+        request: dict[str, Any] = {"method": method, "url": url, "headers": [], "httpVersion": "HTTP/1.1"}
         if asked:
             request["postData"] = {"mimeType": "application/json", "text": asked}
         content = {"mimeType": "application/json", "text": said, "size": len(said)}
@@ -49,7 +49,7 @@ def written(desk: Tried, form: str, exchange: tuple[str, str, str, str]) -> str:
         entry = {"startedDateTime": "2026-01-01T00:00:00Z", "time": 1, "request": request, "response": response}
         told = {"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": [entry]}}
     else:
-        asks = {"method": method, "uri": url, "body": asked or None, "headers": {}}
+        asks: dict[str, Any] = {"method": method, "uri": url, "body": asked or None, "headers": {}}
         gives = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": said}}
         told = {"version": 1, "interactions": [{"request": asks, "response": gives}]}
     desk.writes("recorded.json", json.dumps(told))

@@ -16,7 +16,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.run import Run
 from reenact.interop import archives, cassettes
-from reenact.interop.exchanges import ImportedExchange
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring
@@ -25,6 +25,7 @@ from tests.interop.conftest import Bring
 def imported(bring: Bring, form: str, path: Path) -> tuple[Run, tuple[ImportedExchange, ...]]:
     (run,) = bring(form, path)
     ((found,), _) = read(form, path, ReaderOptions())
+    assert isinstance(found, ExchangesOfRun)
     return run, found.exchanges
 
 

@@ -34,10 +34,10 @@ from reenact.store import open_store
 from tests.interop.trees import at
 from tests.interop.trees import run as run_of
 
+SPOKEN = {"content-encoding", "content-length", "transfer-encoding", "content-type", "date", "cookie", "set-cookie"}
 NAMES = st.text("!#$%&'*+.^_`|~0123456789abcXYZ-", min_size=1, max_size=12).filter(
     lambda name: name.lower() not in SPOKEN
 )
-SPOKEN = {"content-encoding", "content-length", "transfer-encoding", "content-type", "date", "cookie", "set-cookie"}
 VALUES = st.text(st.characters(max_codepoint=255, exclude_categories=["Cc"]), max_size=20).map(str.strip)
 BODIES = st.one_of(
     st.binary(max_size=60),
@@ -257,5 +257,5 @@ def _readings(store: Store, run: Run) -> list[Reading]:
 
 def _told(reading: Reading) -> tuple[Any, ...]:
     """What a replay looks at, and what was asked beside it."""
-    calls = [(each["id"], each["name"], data_of(each["arguments"])) for each in reading.tool_calls]  # type: ignore[index, call-overload]
+    calls = [(each["id"], each["name"], data_of(each["arguments"])) for each in reading.tool_calls]
     return digest_of(lines_of(reading)), reading.model_asked, reading.text, calls, reading.params["temperature"]

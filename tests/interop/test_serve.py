@@ -137,7 +137,7 @@ def model() -> Iterator[str]:
         server.shutdown()
 
 
-def span(number: int, trace: int = 1, parent: int = 0, **attributes: str) -> dict[str, Any]:
+def span(number: int, trace: int = 1, parent: int = 0, **attributes: Any) -> dict[str, Any]:
     """A span as OTLP's JSON has it."""
     listed = [{"key": name, "value": {"stringValue": value}} for name, value in attributes.items()]
     times = {"startTimeUnixNano": str(10**18 + number), "endTimeUnixNano": str(10**18 + number + 5)}
@@ -340,14 +340,14 @@ def test_a_sender_of_too_much_hears_so(served: Served) -> None:
 
 
 def test_a_hostile_key_is_a_key(desk: Tried, served: Served) -> None:
-    attributes: dict[str, str] = {"__proto__": "a", "constructor": "b", "__class__": "c"}
+    attributes: dict[str, Any] = {"__proto__": "a", "constructor": "b", "__class__": "c"}
     assert served.post(request(span(1, **attributes))) == (200, {})
     assert steps(desk) == ["step 1"]
 
 
 def test_a_secret_is_cleaned_before_it_is_on_disk(desk: Tried, served: Served) -> None:
     secret = "sk-ant-" + "api03-" + "A1b2C3d4" * 6
-    served.post(request(span(1, **{"input.value": f"my key is {secret}"})))
+    served.post(request(span(1, 1, 0, **{"input.value": f"my key is {secret}"})))
     served.post(request(span(2)))
     for file in (desk.folder / ".reenact").glob("store.*"):
         assert secret.encode() not in file.read_bytes(), file.name
@@ -427,7 +427,7 @@ def receiver(store: Store, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> Rec
     return Receiver(store, Policy(), watch, ENTROPY)
 
 
-def piece(first: int, last: int, **attributes: str) -> bytes:
+def piece(first: int, last: int, **attributes: Any) -> bytes:
     """A request with some steps of one trace below its first one."""
     spans = (span(number, parent=int(number > 1), **attributes) for number in range(first, last))
     return request(*spans).encode()

@@ -320,7 +320,7 @@ def test_several_dialects_in_one_file_each_tell_their_own(bring: Bring, store: S
 
 
 def test_spans_as_an_sdk_prints_them(bring: Bring, store: Store) -> None:
-    printed = {
+    printed: dict[str, Any] = {
         "name": "chat gpt-4",
         "context": {"trace_id": f"0x{TRACE}", "span_id": "0x00000000000000a1", "trace_state": "[]"},
         "kind": "SpanKind.CLIENT",

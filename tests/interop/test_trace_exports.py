@@ -151,9 +151,9 @@ def _told(recording: Any, event: Event) -> tuple[Any, ...]:
         asked = [(each["role"], each["text"], each.get("tool_results")) for each in full.messages]
         answered = (full.text, [(call["id"], call["name"]) for call in full.tool_calls], full.finish)
         return ("model", full.model_asked, full.system, asked, [each["name"] for each in full.tools], answered, error)
-    asked = jsonable(recording.body(event.request)) if event.request is not None and event.request.size else None
-    answered = jsonable(recording.body(event.answer)) if error is None and event.answer is not None else None
-    return (event.kind, event.name, asked, answered, error)
+    request = jsonable(recording.body(event.request)) if event.request is not None and event.request.size else None
+    answer = jsonable(recording.body(event.answer)) if error is None and event.answer is not None else None
+    return (event.kind, event.name, request, answer, error)
 
 
 @pytest.fixture

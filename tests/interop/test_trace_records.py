@@ -127,7 +127,7 @@ def test_the_programs_own_logs_take_them(batch: Batch, monkeypatch: pytest.Monke
     from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
     from opentelemetry.sdk.trace import TracerProvider
 
-    kept, provider = InMemoryLogRecordExporter(), LoggerProvider()
+    kept, provider = InMemoryLogRecordExporter(), LoggerProvider()  # type: ignore[no-untyped-call]  # its maker has no types
     provider.add_log_record_processor(SimpleLogRecordProcessor(kept))
     monkeypatch.setattr(trace, "get_tracer_provider", TracerProvider)
     monkeypatch.setattr(_logs, "get_logger_provider", lambda: provider)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_a_document_of_one_trace_is_kept_as_it_came_beside_those_of_others(bring
 
 
 def test_spans_of_one_call_are_one_event(bring: Bring, store: Store) -> None:
-    inner = {"gen_ai.input.messages": None, "gen_ai.usage.reasoning.output_tokens": 3}
+    inner: dict[str, Any] = {"gen_ai.input.messages": None, "gen_ai.usage.reasoning.output_tokens": 3}
     inner |= {"gen_ai.response.id": "chatcmpl-2"}
     (run,) = bring("otlp", text(agent(), chat(2, 1, took=9), chat(3, 2, says=inner)))
     _, model = events(store, run)
@@ -320,7 +321,7 @@ class Still:
     def wall_us(self) -> int:
         return CLOCK.wall_us() // 10**9 * 10**9
 
-    def monotonic_us(self) -> int:
+    def mono_us(self) -> int:
         return 0
 
 
@@ -345,6 +346,10 @@ def test_how_far_a_file_is_read_is_told_in_bytes(tmp_path: Path, form: str) -> N
     assert told == sorted(told) and told[-1][0] < file.stat().st_size
 
 
+def _append(said: list[tuple[int, int]], done: int, total: int) -> None:
+    said.append((done, total))
+
+
 def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(*(span(n, f"turn {n}", trace=f"{1 + n // 300:032x}") for n in range(1, 400))))
@@ -353,7 +358,7 @@ def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> 
         found, origin = read("otlp", path, ReaderOptions())
         import_runs(
             store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY,
-            progress=lambda done, total, said=said: said.append((done, total)),
+            progress=partial(_append, said),
         )  # fmt: skip
         assert said == sorted(said) and said[-1] == (399, 399), said
     assert len({done for done, _ in said}) == 2, "traces that are here already are passed over as a whole"
@@ -479,7 +484,7 @@ def test_a_program_that_asks_nothing_is_never_the_same_as_a_trace(desk: Tried) -
 
 def test_a_failure_in_a_trace_is_the_same_case_as_in_a_recording(bring: Bring, store: Store) -> None:
     """The span of the agent is the run itself, and no step of it."""
-    failed = agent(**{"error.type": "KeyError"}) | {"status": {"code": 2, "message": "'id'"}}
+    failed = agent(1, **{"error.type": "KeyError"}) | {"status": {"code": 2, "message": "'id'"}}
     (run,) = bring("otlp", text(failed, chat(2, 1), tool(3, 1)))
     found = features_of(store.open(run))
     assert (found.error, found.template, found.tool, found.steps) == ("KeyError", "'id'", "", ("model", "find_order"))

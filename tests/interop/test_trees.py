@@ -497,7 +497,7 @@ _ENTERED = (
 
 def _altered(data: Any, value: Any, depth: int = 4) -> list[Any]:
     """The data with a value in the place of one of its parts, each in turn, a few levels deep."""
-    found = []
+    found: list[Any] = []
     if depth and isinstance(data, dict):
         for key in data:
             found.append({**data, key: value})

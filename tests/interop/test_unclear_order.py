@@ -119,7 +119,10 @@ def test_the_last_of_different_answers_is_no_certainty_for_another_strand(
 
 
 def test_the_inside_of_a_tool_belongs_to_the_strand_that_calls_it(tape: Tape) -> None:
-    look = reenact.tool(lambda: ask("/job"), name="look", effect="read")
+    @reenact.tool(effect="read")
+    def look() -> object:
+        return ask("/job")
+
     assert tape(("GET", "/job", "one"), ("GET", "/job", "other"))(lambda: [look(), look()]).output == ["one", "other"]
 
 
@@ -188,7 +191,9 @@ def test_a_changed_question_is_shown_beside_the_nearest_one(tape: Tape) -> None:
 
 
 def test_the_agents_own_code_runs_and_only_the_wire_is_frozen(tape: Tape) -> None:
-    look = reenact.tool(lambda: ask("/a"), name="look")
+    @reenact.tool
+    def look() -> str:
+        return ask("/a")
 
     @reenact.step("first")
     def first(state: dict[str, str]) -> None:

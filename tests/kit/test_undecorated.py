@@ -89,7 +89,7 @@ def test_a_tool_that_runs_again_is_named_when_it_is_recorded(tmp_path: Path, too
     assert f"the model used {bare}" in said if bare else "the model used" not in said, said
     item = desk.kit().items.get("undecorated_tools")
     if bare:
-        assert item["standing"] == "partial" and item["capture"] and item["events"], item
+        assert item is not None and item["standing"] == "partial" and item["capture"] and item["events"], item
         assert desk.kit().whole["verdict"] == "replays as code"
     else:
         assert item is None or (tools == "pure" and item["standing"] == "captured"), item

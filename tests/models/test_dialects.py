@@ -18,7 +18,11 @@ RESPONSES = "https://api.openai.com/v1/responses"
 MESSAGES = "https://api.anthropic.com/v1/messages"
 TURN = [{"role": "user", "content": "hi"}]
 OK = {"status": 200, "headers": [["content-type", "application/json"]], "framing": "payload"}
-SSE = {"status": 200, "headers": [["content-type", "text/event-stream; charset=utf-8"]], "framing": "payload"}
+SSE: dict[str, Any] = {
+    "status": 200,
+    "headers": [["content-type", "text/event-stream; charset=utf-8"]],
+    "framing": "payload",
+}
 
 
 def post(url: str) -> dict[str, Any]:

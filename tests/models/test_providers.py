@@ -108,7 +108,7 @@ def test_gemini_parameters_tools_and_thoughts() -> None:
 
 
 def test_gemini_at_vertex_streams_an_array() -> None:
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"candidates": [{"content": {"parts": [{"text": text}]}}], "modelVersion": "v"} for text in ("Hel", "lo]")
     ]
     chunks.append({"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 1}})
@@ -361,7 +361,7 @@ def test_ollama_chat() -> None:
         "options": {"temperature": 0, "num_predict": 9, "seed": 7},
         "stream": True,
     }
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"model": "llama", "message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": False},
         {"model": "llama", "message": {"role": "assistant", "content": "Fo"}, "done": False},
         {

@@ -124,7 +124,7 @@ def test_what_is_paired_already_is_none_of_those_that_start_later() -> None:
             return await world.aask("a")
 
         async def main() -> list[int]:
-            return await asyncio.gather(_named(inner, strand)())
+            return list(await asyncio.gather(_named(inner, strand)()))
 
         def work() -> None:
             drawn = str(uuid.uuid4())  # before its first call: what it asks does not tell yet which strand it is

@@ -31,7 +31,7 @@ def where(desk: Project) -> str:
     """Where the golden was run, which has passed."""
     ended = desk.pytest("-s", "-q")
     assert ended.counts == {"passed": 1}, ended.out
-    return re.findall(r"where: \('([^']*)'", ended.out)[0]
+    return str(re.findall(r"where: \('([^']*)'", ended.out)[0])
 
 
 def fixed(desk: Project) -> Project:

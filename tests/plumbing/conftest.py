@@ -48,7 +48,7 @@ class Bench:
             timeout=60,
             check=False,
         )
-        said = (done.stdout + done.stderr).decode()
+        said: str = (done.stdout + done.stderr).decode()
         assert done.returncode == code, said
         return said.splitlines()
 

@@ -216,7 +216,7 @@ def _pem(field: str, secret: str) -> bytes:
 
 
 def _read_pem(data: bytes) -> str:
-    text = json.loads(data)["content"]
+    text: str = json.loads(data)["content"]
     inner = text.split("-----")[2]
     if "~" in inner:
         return text

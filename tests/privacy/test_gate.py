@@ -21,6 +21,7 @@ from reenact.facts.credential_search import spot
 from reenact.facts.keys import canonical
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import (
+    CallIssued,
     CallSettled,
     CheckpointTaken,
     EvidenceNoted,
@@ -87,7 +88,9 @@ def test_a_credential_is_known_by_its_shape_in_every_place(name: str, form: str)
     found = cleaned(*at[form])
     assert not leaks(found)
     if form in ("plain", "json", "value"):
-        assert found[0].fidelity is Fidelity.REDACTED and found[0].note
+        (record,) = found
+        assert isinstance(record, CallIssued | CallSettled)
+        assert record.fidelity is Fidelity.REDACTED and record.note
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -146,7 +149,7 @@ def test_what_only_looks_like_a_credential_stays_byte_for_byte(value: Any) -> No
     for body in (json.dumps(value).encode(), json.dumps(value, indent=2).encode(), nested(value, 2)):
         record = issued(body)
         assert cleaned(record) == [record]
-        segments = [arrived(), SegmentArrived(0, 2, body, 2), StreamEnded(0, 3, EOF, 3)]
+        segments: list[Record] = [arrived(), SegmentArrived(0, 2, body, 2), StreamEnded(0, 3, EOF, 3)]
         assert cleaned(*segments) == segments
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from reenact.facts import credential_search, text_map
 from reenact.facts.keys import canonical
-from reenact.facts.record import CallIssued, SegmentArrived
+from reenact.facts.record import CallIssued, Record, SegmentArrived
 from reenact.facts.text_spans import Budget
 from reenact.privacy import CredentialRedactor
+from tests.noting import noting
 from tests.privacy.canaries import LONG, A, arrived, issued
 from tests.privacy.corpus_places import body, in_segments, segments
 from tests.privacy.measuring import cleaned
@@ -106,7 +107,10 @@ def test_what_is_no_text_stays_as_it_is(lead: bytes) -> None:
     data = lead + random.Random(7).randbytes(3_750_000)
     asked = issued(json.dumps({"file": base64.b64encode(data).decode()}).encode())
     assert CredentialRedactor(b"x").clean(asked) == (asked,)
-    raw = [arrived([("content-type", "application/octet-stream")]), SegmentArrived(0, 0, data[:1_000_000])]
+    raw: list[Record] = [
+        arrived([("content-type", "application/octet-stream")]),
+        SegmentArrived(0, 0, data[:1_000_000]),
+    ]
     assert cleaned(raw) == raw
 
 
@@ -144,7 +148,7 @@ def test_only_the_part_that_holds_too_many_candidates_is_withheld() -> None:
     assert A not in repr(stored) and not stored["hostile"].strip("~")
     live = CredentialRedactor(b"y").call(dataclasses.replace(asked.call))
     assert canonical("http/1", live.head, live.body) == canonical("http/1", kept.call.head, kept.call.body)
-    answer = [arrived(), *(SegmentArrived(0, n, b"line of text\n" * 5000) for n in range(2))]
+    answer: list[Record] = [arrived(), *(SegmentArrived(0, n, b"line of text\n" * 5000) for n in range(2))]
     answer.insert(2, SegmentArrived(0, 2, hostile.encode()))
     given = cleaned(answer)
     before, _, after = segments(given)
@@ -200,7 +204,7 @@ def test_what_stands_behind_a_few_escapes_of_a_long_text_is_found_as_if_all_of_i
     data = "\n".join(lines).encode()
     reached: list[int] = []
     spot = credential_search._spot
-    monkeypatch.setattr(credential_search, "_spot", lambda text, *rest: reached.append(len(text)) or spot(text, *rest))
+    monkeypatch.setattr(credential_search, "_spot", noting(spot, lambda text, *_: reached.append(len(text))))
     around = credential_search.spot(data)
     near = sum(reached)
     monkeypatch.setattr(text_map, "_LONG", len(data) + 1)

@@ -111,7 +111,10 @@ ENTRIES = {
 
 @pytest.mark.parametrize("sort", ENTRIES)
 def test_a_credential_that_is_cut_over_lines_of_json_is_found_whatever_the_media_type_says(sort: str) -> None:
-    answer = [arrived(), *(SegmentArrived(0, n, f"{line}\n".encode()) for n, line in enumerate(ENTRIES[sort]))]
+    answer: list[Record] = [
+        arrived(),
+        *(SegmentArrived(0, n, f"{line}\n".encode()) for n, line in enumerate(ENTRIES[sort])),
+    ]
     entries = [json.loads(line) for line in body(cleaned(answer)).splitlines()]
     if sort == "encoded lines":
         entries = [json.loads(base64.b64decode(entry["chunk"]["bytes"])) for entry in entries]

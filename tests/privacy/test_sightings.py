@@ -12,6 +12,7 @@ import pytest
 from reenact.facts import credential_search, sightings
 from reenact.facts.credential_search import spot
 from reenact.facts.text_spans import Budget
+from tests.noting import noting
 from tests.privacy.canaries import FIELDS, LOOK_ALIKES, SHAPES
 
 
@@ -51,9 +52,9 @@ def test_a_string_that_looks_like_the_end_of_an_object_is_not_cut() -> None:
 
 
 def test_a_part_that_was_seen_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = []
+    looked: list[int] = []
     real = credential_search._spot
-    monkeypatch.setattr(credential_search, "_spot", lambda data, *rest: looked.append(len(data)) or real(data, *rest))
+    monkeypatch.setattr(credential_search, "_spot", noting(real, lambda data, *_: looked.append(len(data))))
     entries = [{"role": "user", "content": f"message {n} of a conversation " * 20} for n in range(200)]
     spot(json.dumps({"messages": entries}).encode())
     first = sum(looked)

@@ -78,7 +78,7 @@ class Programs:
         """Run again, everything answered from what the session kept; standard input is closed."""
         tape = self.folder / "tape.json"
         tape.write_text(json.dumps(before.session))
-        return self.booted(*argv, instructions={"mode": "replay", "tape": str(tape)}, **environment)
+        return self.booted(*argv, stdin=b"", instructions={"mode": "replay", "tape": str(tape)}, **environment)
 
     def _options(self, environment: dict[str, str]) -> dict[str, Any]:
         return {"cwd": self.folder, "env": {**self.environment, **environment}, "timeout": 60}

@@ -186,7 +186,8 @@ def test_a_sweep_removes_what_no_process_uses_and_nothing_else(tmp_path: Path) -
 def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, swept = folder_lock.shared, []
+    lock = folder_lock.shared
+    swept: list[str] = []
 
     def late(path: str, *, make: bool = False) -> int:
         if not swept:  # another process holds it alone, and removes it

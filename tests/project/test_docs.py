@@ -39,10 +39,11 @@ def test_every_command_and_every_option_is_documented(name: str) -> None:
     assert command is not None and command.help
     every = {name: command}
     if isinstance(command, click.Group):
-        every |= {
-            f"{name} {each}": command.get_command(click.Context(command), each)
-            for each in command.list_commands(click.Context(command))
-        }
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            below = command.get_command(context, each)
+            assert below is not None
+            every[f"{name} {each}"] = below
     for typed, one in every.items():
         part = text.split(f"### reenact {typed}\n")[1].split("\n### ")[0]
         for parameter in one.params:

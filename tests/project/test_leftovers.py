@@ -48,7 +48,11 @@ def _patch() -> Callable[[], None]:
 
 def _variable() -> Callable[[], None]:
     os.environ["REENACT_LEFT_BEHIND"] = "1"
-    return lambda: os.environ.pop("REENACT_LEFT_BEHIND") and None
+
+    def undo() -> None:
+        del os.environ["REENACT_LEFT_BEHIND"]
+
+    return undo
 
 
 def _folder() -> Callable[[], None]:
@@ -83,7 +87,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("words", LEFT)
 def test_what_is_left_behind_is_named(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(value_writer.codecs, "a.Class", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(value_writer.codecs, "a.Class", None)
     before = Picture.taken()
     clean = LEFT[words]()
     try:

@@ -69,7 +69,7 @@ def test_each_type_is_a_class(name: str) -> None:
 
 def test_another_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Replay'"):
-        reenact.Replay  # type: ignore[attr-defined]
+        reenact.Replay
 
 
 def run_python(code: str) -> Any:

@@ -31,7 +31,7 @@ def body_of(path: str, system: str, user: str, **more: Any) -> dict[str, Any]:
 def ask(script: Script, path: str, body: dict[str, Any], chance: int, call: int = 1, day: int = 1) -> Any:
     headers = {"authorization": "Bearer k"}
     request = HttpRequest("POST", path, headers, json.dumps(body).encode(), call, day)
-    reply = decide(script, request, {}.get, SeededEntropy(chance).bytes(64), 1_760_000_000).reply
+    reply = decide(script, request, lambda _: None, SeededEntropy(chance).bytes(64), 1_760_000_000).reply
     assert reply.status == 200, reply.body
     return json.loads(reply.body)
 
@@ -66,9 +66,14 @@ def test_an_open_request_varies_from_call_to_call(path: str, system: str, user: 
 
 @given(st.sampled_from(PATHS), TEXT, TEXT, TEXT)
 def test_each_part_of_the_request_matters(path: str, system: str, user: str, other: str) -> None:
-    base = {"system": system, "user": user, "temperature": 0, "model": "m"}
+    base: dict[str, Any] = {"system": system, "user": user, "temperature": 0, "model": "m"}
     said = text_of(ask(Script(), path, body_of(path, **base), 1))
-    changes = [{"system": system + other + "!"}, {"user": "!" + user}, {"model": "n"}, {"seed": 3}]
+    changes: list[dict[str, Any]] = [
+        {"system": system + other + "!"},
+        {"user": "!" + user},
+        {"model": "n"},
+        {"seed": 3},
+    ]
     for change in changes:
         assert text_of(ask(Script(), path, body_of(path, **{**base, **change}), 1)) != said, change
 

@@ -13,6 +13,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from anthropic.types import ToolUseBlock
 from pydantic import BaseModel
 
 from reenact.testing import ScriptedProvider
@@ -163,10 +164,10 @@ def test_messages_tool_calls_there_and_back(provider: ScriptedProvider, claude: 
         streamed = stream.get_final_message()
     whole = claude.messages.create(messages=[question], **asked)
     for message in (streamed, whole):
-        uses = [block for block in message.content if block.type == "tool_use"]
-        assert [block.input for block in uses] == [{"city": "Málaga", "days": 1}, {"city": "Kyōto", "days": 2}]
+        used = [block for block in message.content if isinstance(block, ToolUseBlock)]
+        assert [block.input for block in used] == [{"city": "Málaga", "days": 1}, {"city": "Kyōto", "days": 2}]
         assert message.stop_reason == "tool_use" and message.content[0].type == "text"
-    uses = [block for block in whole.content if block.type == "tool_use"]
+    uses = [block for block in whole.content if isinstance(block, ToolUseBlock)]
     results: Any = [{"type": "tool_result", "tool_use_id": use.id, "content": str(at)} for at, use in enumerate(uses)]
     said: Any = {"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in whole.content]}
     final = claude.messages.create(messages=[question, said, {"role": "user", "content": results}], **asked)

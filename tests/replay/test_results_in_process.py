@@ -91,7 +91,7 @@ def test_declared_files_of_a_function_are_compared(
     reenact.record(agent, store=store, policy=reenact.Policy(files=("*.txt",)))()
     assert reenact.replay("@", entry=agent, store=store).verdict == "exact"
     (difference,) = reenact.replay("@", entry=lambda: agent("two"), store=store).report.differences
-    assert (difference.what, difference.data["file"]) == ("file", "answer.txt")  # type: ignore[index,call-overload]
+    assert (difference.what, difference.data["file"]) == ("file", "answer.txt")
 
 
 def test_what_cannot_be_compared_is_said(store: reenact.Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,12 @@ def paid(tmp_path: Path) -> Path:
     return tmp_path / "paid"
 
 
-def _paying(paid: Path, store: str, orders: list[str]) -> object:
+def _paying(paid: Path, store: str, orders: list[str]) -> Callable[[], list[str]]:
     @reenact.tool
     def pay(order: str) -> str:
-        assert reenact.current_run() is not None
-        key = reenact.current_run().effect_key  # type: ignore[union-attr]
+        run = reenact.current_run()
+        assert run is not None
+        key = run.effect_key
         with paid.open("a") as file:
             file.write(f"{order} {key}\n")
         return f"paid {order}"
@@ -95,22 +97,22 @@ def _paying(paid: Path, store: str, orders: list[str]) -> object:
 def test_a_fork_never_repeats_what_its_lineage_has_written(paid: Path) -> None:
     store_url, orders = "memory:lineage", ["a", "b"]
     agent = _paying(paid, store_url, orders)
-    agent()  # type: ignore[operator]
+    agent()
     lines = paid.read_text()
     with reenact.open_store(store_url) as store:
         run = store.run("@").id
         orders[:] = ["a", "new", "b"]
         with pytest.raises(EffectRefused):
-            reenact.fork(run, 0, entry=agent, store=store)  # type: ignore[arg-type]
+            reenact.fork(run, 0, entry=agent, store=store)
         assert paid.read_text() == lines
-        first = reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)  # type: ignore[arg-type]
+        first = reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)
         written = paid.read_text().splitlines()
         assert [line.split()[0] for line in written] == ["a", "b", "new"], "an inserted write repeats none"
-        reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)  # type: ignore[arg-type]
-        reenact.fork(first, 0, entry=agent, store=store)  # type: ignore[arg-type]
+        reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)
+        reenact.fork(first, 0, entry=agent, store=store)
         assert paid.read_text().splitlines() == written, "the next fork is given what came of it"
         orders[:] = ["a", "a", "b"]
-        reenact.fork(first, 0, entry=agent, allow_writes=["pay"], store=store)  # type: ignore[arg-type]
+        reenact.fork(first, 0, entry=agent, allow_writes=["pay"], store=store)
         again = paid.read_text().splitlines()
         assert [line.split()[0] for line in again] == ["a", "b", "new", "a"], "a second one of its kind is another"
         assert len(set(again)) == 4
@@ -168,7 +170,7 @@ def test_one_of_two_processes_makes_a_write(tmp_path: Path) -> None:
 def test_a_write_that_was_never_seen_to_end_is_in_doubt_for_every_fork(paid: Path) -> None:
     store_url, orders = "memory:unseen", ["a"]
     agent = _paying(paid, store_url, orders)
-    agent()  # type: ignore[operator]
+    agent()
     with reenact.open_store(store_url) as store:
         run = store.run("@")
         head, body = {"tool": "pay", "effect": "write"}, json.dumps({"order": "b"}).encode()
@@ -176,7 +178,7 @@ def test_a_write_that_was_never_seen_to_end_is_in_doubt_for_every_fork(paid: Pat
         assert store.claim(Claim(Identities(run.id, {}).of(asked), "gone", 4))
         orders.append("b")
         with pytest.raises(EffectInDoubt, match="not there any more"):
-            reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)  # type: ignore[arg-type]
+            reenact.fork(run, 0, entry=agent, allow_writes=["pay"], store=store)
     assert len(paid.read_text().splitlines()) == 1
 
 
@@ -239,7 +241,7 @@ def test_no_key_without_a_write() -> None:
     def look() -> str:
         run = reenact.current_run()
         assert run is not None
-        return str(run.effect_key)
+        return run.effect_key
 
     with reenact.record(store="memory:nowrite"), pytest.raises(reenact.ReenactError, match="no write under way"):
         look()

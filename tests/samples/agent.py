@@ -47,18 +47,19 @@ def ask(messages: list[dict[str, str]], *, stream: bool = False) -> str:
 def main() -> None:
     """Answer one question."""
     question = sys.argv[1]
-    state = {"question": question, "messages": [{"role": "user", "content": question}]}
+    messages = [{"role": "user", "content": question}]
+    state = {"question": question, "messages": messages}
     with reenact.step("understand", state):
-        order = ask(state["messages"])
-        state["messages"].append({"role": "assistant", "content": order})
+        order = ask(messages)
+        messages.append({"role": "assistant", "content": order})
     with reenact.step("act", state):
         found = look_up(order.strip())
         ticket = f"T-{random.randrange(10_000):04}-{time.time_ns() % 1000:03}"
-        state["messages"].append({"role": "user", "content": f"{ticket}: {found['item']} is {found['state']}"})
+        messages.append({"role": "user", "content": f"{ticket}: {found['item']} is {found['state']}"})
         if found["state"] == "lost":
-            state["messages"].append({"role": "user", "content": refund(order.strip(), 4200)})
+            messages.append({"role": "user", "content": refund(order.strip(), 4200)})
     with reenact.step("answer", state):
-        print(ask(state["messages"], stream=True))
+        print(ask(messages, stream=True))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def late(begin: Callable[[], Any], adopt: Callable[[Any], object], lock: Any = N
 
 
 def test_two_threads_begin_it_once_and_find_it_adopted() -> None:
-    begins, adopted, seen = [], [], []
+    begins: list[int] = []
+    adopted: list[str] = []
+    seen: list[tuple[str | None, list[str]]] = []
     inside, again, go_on = threading.Event(), threading.Event(), threading.Event()
 
     def begin() -> str:
@@ -61,7 +63,8 @@ def test_two_threads_begin_it_once_and_find_it_adopted() -> None:
 
 
 def test_two_tasks_begin_it_once() -> None:
-    begins, adopted = [], []
+    begins: list[int] = []
+    adopted: list[str] = []
 
     async def begin() -> str:
         begins.append(1)
@@ -79,7 +82,8 @@ def test_two_tasks_begin_it_once() -> None:
 
 
 def test_what_cannot_be_begun_says_so_to_each_and_is_not_adopted() -> None:
-    begins, adopted = [], []
+    begins: list[int] = []
+    adopted: list[str] = []
 
     def begin() -> Any:
         begins.append(1)

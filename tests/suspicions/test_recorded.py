@@ -13,7 +13,7 @@ from tests.programs import read_program
 
 AGENT = read_program("suspicions/answers_that_nothing_supports.py")
 
-SAID = [
+SAID: list[dict[str, Any]] = [
     {"role": "user", "content": "My user id is mia_3668. Which order is mine?"},
     {"role": "assistant", "content": None, "tool_calls": [("c1", "orders", {"user_id": "mia_3668"})]},
     {"role": "tool", "tool_call_id": "c1", "content": "[]"},

@@ -68,7 +68,8 @@ def test_a_retry_and_a_poll_are_no_repeats_and_a_write_always_is() -> None:
 
 
 def test_the_same_call_after_an_empty_result_is_a_rule_of_its_own() -> None:
-    for nothing in ([], {"docs": [], "count": 0}, "", "No results.", None):
+    empty: list[Any] = [[], {"docs": [], "count": 0}, "", "No results.", None]
+    for nothing in empty:
         assert marks(tool(1, args=1, result=nothing), tool(2, args=1, result="x")) == [(2, "empty-repeat")], nothing
     assert marks(tool(1, args=1, result=[]), tool(2, args=2, result="x")) == []
     assert marks(tool(1, args=1, result=False), tool(2, args=1, result="x", came="y")) == []

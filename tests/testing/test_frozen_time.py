@@ -161,7 +161,8 @@ def test_waiting_still_ends() -> None:
         with condition:
             assert not condition.wait_for(lambda: False, timeout=0.01)
         assert futures.wait([futures.Future[int]()], timeout=0.01).not_done
-        scheduler, ran = sched.scheduler(), []
+        ran: list[str] = []
+        scheduler = sched.scheduler()
         scheduler.enter(0.01, 1, ran.append, ("later",))
         scheduler.run()
         assert ran == ["later"]

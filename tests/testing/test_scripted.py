@@ -30,6 +30,7 @@ def agent(model: ScriptedModel, question: str = "refunds?") -> str:
                 return said.content or ""
             messages.append(said.model_dump(exclude_none=True))
             for call in said.tool_calls:
+                assert call.type == "function"
                 found = json.dumps({"count": 0, "for": call.function.arguments})
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": found})
     return "gave up"

@@ -206,7 +206,7 @@ def frozen(faces: list[Face], whole: set[int]) -> list[Face]:
     """A run as its replay has it: what happened inside some calls has no event, and the others have other numbers."""
     numbers: dict[int | None, int | None] = {None: None}
     inside: set[int | None] = set()
-    out = []
+    out: list[Face] = []
     for face in faces:
         if face.parent in inside or face.parent in whole:
             inside.add(face.number)
@@ -278,5 +278,5 @@ def test_a_question_is_aligned_with_the_one_that_it_is_like() -> None:
     ]
     stopped = questions("first", "again")
     assert changes(align(asked, stopped, (words, words))) == Counter({None: 1, PairSort.REMOVED: 1, PairSort.ADDED: 1})
-    many = [questions(*(["first", name] * 70)) for name in ("later", "again")]
-    assert PairSort.ARGUMENTS not in changes(align(*many, (words, words)))
+    later, again = (questions(*(["first", name] * 70)) for name in ("later", "again"))
+    assert PairSort.ARGUMENTS not in changes(align(later, again, (words, words)))

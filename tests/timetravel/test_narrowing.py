@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.expressions import compile_expression
+from reenact.facts.record import Record
 from reenact.facts.run import Run, Status, Totals
 from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.narrowed_query import OF_ROW, NarrowedQuery
@@ -97,7 +98,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 tags={"env": "xy"[number // 6 % 2]} if number % 5 else {},
             )
             log = store.begin(run)
-            called = [issued(0), settled(0)] if number % 4 else []
+            called: list[Record] = [issued(0), settled(0)] if number % 4 else []
             end = closing(run, Status.FAILED if number % 7 == 0 else Status.OK)
             log.write(
                 [*opening(run), *called, replace(end, run=replace(end.run, totals=Totals(tools=len(called) // 2)))]

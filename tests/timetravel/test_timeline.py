@@ -116,7 +116,8 @@ def test_the_next_and_the_previous_event_where_something_is_true(recorded: reena
 
 
 def test_hits_are_given_as_they_are_found(store: reenact.Store) -> None:
-    hits = keep_long(store, 2_000) and store.run("@").timeline().watch("name == 'search_docs'")
+    keep_long(store, 2_000)
+    hits = store.run("@").timeline().watch("name == 'search_docs'")
     counted: list[int] = []
     events = hits.gi_frame.f_locals["recording"].events
 

@@ -129,11 +129,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 @pytest.fixture
-def shop(recorded: Shop, tmp_path: Path) -> Shop:
+def shop(recorded: Shop, tmp_path: Path) -> Iterator[Shop]:
     """A copy of its own, whose code is as it was recorded."""
     recorded.mend()
     shutil.copytree(recorded.desk.folder / ".reenact", tmp_path / "kept")
-    yield recorded  # type: ignore[misc]
+    yield recorded
     shutil.rmtree(recorded.desk.folder / ".reenact")
     shutil.copytree(tmp_path / "kept", recorded.desk.folder / ".reenact")
 

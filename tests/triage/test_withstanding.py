@@ -27,7 +27,9 @@ from reenact.store.sqlite_store import SqliteStore
 from reenact.triage import featured_runs
 from reenact.triage.featured_runs import EndedRun, representative, seen
 from reenact.triage.groups import group_called, grouped, short_names
+from reenact.triage.run_features import looked_at
 from reenact.triage.shared_traits import shared
+from tests.noting import noting
 from tests.store.records import closing, new_run, opening
 from tests.triage.test_groups import FINE, HOUR_US, only, run
 
@@ -102,8 +104,8 @@ def test_of_the_runs_outside_of_a_sample_a_hundred_are_read(kept: Kept, monkeypa
     """They may be most runs of a store: each has its features when it is thinned, and its group by these."""
     for _ in range(130):
         assert kept.store.thin(kept.add().id, "sample 0.1")
-    looks, look = [], featured_runs.looked_at
-    monkeypatch.setattr(featured_runs, "looked_at", lambda *of: looks.append(of) or look(*of))
+    looks: list[object] = []
+    monkeypatch.setattr(featured_runs, "looked_at", noting(looked_at, lambda *of: looks.append(of)))
     monkeypatch.setattr(featured_runs, "features_of", None)
     every = seen(kept.store)
     assert len(looks) == 100 and {each.fingerprint for each in every} == {every[0].fingerprint} and len(every) == 130
@@ -144,7 +146,7 @@ def test_a_store_that_is_being_written_is_read(kept: Kept, tmp_path: Path) -> No
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        counts = []
+        counts: list[int] = []
         while len(counts) < 4 or wrote[0] < 6:
             groups = kept.groups()
             counts.append(sum(int(str(group["runs"])) for group in groups))

@@ -58,7 +58,7 @@ class Watched(arrival_schedule.ArrivalSchedule):
     last_us = 0
     in_vain = 0
 
-    @property  # type: ignore[override]
+    @property
     def holds(self) -> Holds:
         """The length of the next hold, and the cost of those before it."""
         return self._holds
