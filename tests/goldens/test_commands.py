@@ -270,9 +270,7 @@ def _written(store: Path) -> int:
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it never comes to that"
+    while not holds():  # how long a test may take is the bound
         time.sleep(0.02)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -49,9 +48,9 @@ def test_what_is_opaque_is_named() -> None:
 
 
 def test_a_value_that_unfolds_without_end_costs_bounded_time() -> None:
-    started = time.perf_counter()
-    assert encode(hostile.doubling()).opaque
-    assert time.perf_counter() - started < 30
+    encoded = encode(hostile.doubling())
+    assert encoded.opaque
+    assert len(encoded.body) < 1_000_000, "and not two to the power of sixty lists"
 
 
 def test_an_error_whose_text_fails_is_described() -> None:
