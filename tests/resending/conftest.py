@@ -4,7 +4,7 @@ command line."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import reenact
 from reenact.abc.store import Store
 from reenact.interfaces.cli.main import cli
 from reenact.testing import ScriptedProvider
-from reenact.testing.provider import Rule, Script, ToolUse, When
+from reenact.testing.provider import Fault, Reply, Rule, Script, ToolUse, When
+from reenact.testing.provider.provider_decisions import HttpRequest
 
 WORLD = Script(
     rules=(
@@ -40,9 +41,9 @@ class Watched(ScriptedProvider):
         super().__init__(script)
         self.seen: list[tuple[str, dict[str, str], bytes]] = []
 
-    def _arrived(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Any:
-        self.seen.append((target, {name.lower(): value for name, value in headers.items()}, body))
-        return super()._arrived(method, target, headers, body)
+    def _answer(self, request: HttpRequest, planned: Fault | None) -> tuple[Reply, Fault | None]:
+        self.seen.append((request.target, dict(request.headers), request.body))
+        return super()._answer(request, planned)
 
 
 @dataclass
