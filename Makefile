@@ -75,7 +75,7 @@ lint:
 	@"$(PYTHON)" scripts/environment.py .venv test lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m mypy
+	$(RUN) -m mypy -n auto
 	.venv/bin/lint-imports --no-logo
 	$(RUN) -m pytest -q tests/project/test_wording.py
 

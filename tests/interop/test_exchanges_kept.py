@@ -87,7 +87,7 @@ def test_exchanges_without_a_model_call_keep_what_the_code_asks(desk: Tried, for
     assert (cell["status"], cell["output"], cell["live"]) == ("passed", "It is lost", 0), "today's output is judged"
     desk.writes("agent.py", READS.replace("/orders/7", "/orders/8"))
     failed = desk.reenact("golden", "run", "same")
-    assert failed.code == 1 and b"asked nothing that the import tells" in failed.out, failed.out.decode()
+    assert failed.code == 1 and b"made no call that the import answers" in failed.out, failed.out.decode()
 
 
 @pytest.mark.timeout(300)

@@ -565,7 +565,7 @@ def test_a_bomb_of_zstandard_is_left_by_name(tmp_path: Path) -> None:
 def test_options_that_are_about_exchanges_are_refused_for_trajectories(tmp_path: Path) -> None:
     path = tmp_path / "tau.json"
     path.write_text(json.dumps(TAU))
-    with pytest.raises(reenact.ReenactError, match="say nothing to messages"):
+    with pytest.raises(reenact.ReenactError, match="have no effect on messages"):
         read("messages", path, ReaderOptions(params={"model": "m"}))
 
 

@@ -47,19 +47,18 @@ def ask(messages: list[dict[str, str]], *, stream: bool = False) -> str:
 def main() -> None:
     """Answer one question."""
     question = sys.argv[1]
-    messages = [{"role": "user", "content": question}]
-    state = {"question": question, "messages": messages}
+    state = {"question": question, "messages": [{"role": "user", "content": question}]}
     with reenact.step("understand", state):
-        order = ask(messages)
-        messages.append({"role": "assistant", "content": order})
+        order = ask(state["messages"])
+        state["messages"].append({"role": "assistant", "content": order})
     with reenact.step("act", state):
         found = look_up(order.strip())
         ticket = f"T-{random.randrange(10_000):04}-{time.time_ns() % 1000:03}"
-        messages.append({"role": "user", "content": f"{ticket}: {found['item']} is {found['state']}"})
+        state["messages"].append({"role": "user", "content": f"{ticket}: {found['item']} is {found['state']}"})
         if found["state"] == "lost":
-            messages.append({"role": "user", "content": refund(order.strip(), 4200)})
+            state["messages"].append({"role": "user", "content": refund(order.strip(), 4200)})
     with reenact.step("answer", state):
-        print(ask(messages, stream=True))
+        print(ask(state["messages"], stream=True))
 
 
 if __name__ == "__main__":

@@ -193,6 +193,22 @@ def test_an_image_among_messages_is_kept_once() -> None:
     assert len(kept(versions).text) < len(versions[-1]) + 1000
 
 
+def test_screenshots_that_begin_alike_are_kept_once_below_marks_that_move() -> None:
+    def shot(n: int) -> dict[str, Any]:
+        source = {"type": "base64", "media_type": "image/png", "data": text(-9, 36) + text(n, 20_000)}
+        return {"role": "user", "content": [{"type": "image", "source": source}]}
+
+    messages: list[Any] = []
+    versions = []
+    for n in range(12):
+        messages += [said(n), shot(n)]
+        marked = json.loads(json.dumps(messages))
+        for each in marked[1::2][-3:]:
+            each["content"][0]["cache_control"] = {"type": "ephemeral"}
+        versions.append(body(marked))
+    assert len(kept(versions).text) < len(versions[-1]) + 12 * 200
+
+
 def test_a_field_that_was_added_is_found_after_another_version() -> None:
     whole = body([said(0)], last=text(-3), more=1)
     once = len(kept([body([said(0)]), whole]).text)

@@ -139,20 +139,26 @@ class Recent:
         free = start
         # The search starts a little before ``start``: a part may begin there, with bytes that the version before also
         # has, and it is found only by its beginning.
-        for where in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
-            if where + _KEY <= free or where + _KEY > end:
+        for begin in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
+            if begin + _KEY <= free:
                 continue
-            there = self._places.get(body[where : where + _KEY])
-            if there is None:
-                continue
-            at = there - self._origin
-            last = where + common_head(body, self._text, where, at, end - where)
-            first = max(free, where)  # but not before the end of the last match
-            if first == where:
-                first -= common_tail(body, self._text, where, at, where - free)
-            if last - first >= FOUND:
+            where, there = begin, self._there(body, begin, end)
+            while there is not None:
+                at = there - self._origin
+                last = where + common_head(body, self._text, where, at, end - where)
+                first = max(free, where)  # but not before the end of the last match
+                if first == where:
+                    first -= common_tail(body, self._text, where, at, where - free)
+                if last - first < FOUND:
+                    break
                 yield first, SplicePiece(there + first - where, last - first)
-                free = last
+                # A string that begins as an earlier one (a screenshot after another one) is in the text from its first
+                # difference on, which is no beginning.
+                free = where = last
+                there = self._there(body, where, end)
+
+    def _there(self, body: bytes, where: int, end: int) -> int | None:
+        return self._places.get(body[where : where + _KEY]) if where + _KEY <= end else None
 
 
 def split(
