@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from importlib.machinery import BuiltinImporter
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from reenact.seams.declared_files import file_digests
 from reenact.seams.processes import child_runs
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught_exception import before_exit, watch_uncaught
+from reenact.seams.uncaught_exception import before_exit, undisturbed, watch_uncaught
 from reenact.store import open_store
 
 LAST_SPANS_S = 1.0
@@ -104,7 +103,7 @@ class RecordedProcess:
         if self._opened.session.closed or os.getpid() != self._pid:
             return
         try:
-            with _undisturbed():
+            with undisturbed():
                 self._finish()
         except Exception as error:  # the run reads as interrupted; the program ends as it would
             self._opened.session.fault(error)
@@ -132,20 +131,6 @@ def _main_began() -> bool:
     if main is None or getattr(main, "__loader__", None) is not BuiltinImporter:
         return True
     return not sys.argv or sys.argv[0] in ("", "-", "-c")
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ignore a further Ctrl-C after the program has ended: it must not cost the end of the recording."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not in the main thread: signals go elsewhere
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
 
 
 def _policy(fields: dict[str, Any]) -> Policy:

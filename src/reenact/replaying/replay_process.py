@@ -49,7 +49,7 @@ from reenact.seams.declared_files import file_digests
 from reenact.seams.origins import raised
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught_exception import before_exit, watch_uncaught
+from reenact.seams.uncaught_exception import before_exit, undisturbed, watch_uncaught
 from reenact.seams.watch import WATCH
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
@@ -259,7 +259,8 @@ class ReplayingProcess:
         try:
             if not self._finished:
                 self._finished = True
-                self._finish()
+                with undisturbed():
+                    self._finish()
         except BaseException as error:
             broke(self._place, error)
             raise

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -31,3 +33,17 @@ def before_exit(finish: Callable[[], object]) -> Callable[[int], object]:
     os._exit = _exit  # type: ignore[assignment]
     atexit.register(finish)
     return leave
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore a further Ctrl-C after the program has ended: it must not cost the end of a recording or a report."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not in the main thread: signals go elsewhere
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
