@@ -34,9 +34,9 @@ def test_a_longer_time_out_waits_for_a_recorded_answer(forks: Forks) -> None:
     forks.replays_exactly(shorter["run"])
 
 
-AS_BEFORE = """
-    from reenact.recording.arrival_schedule import ArrivalSchedule
-    ArrivalSchedule.timer_set = lambda *_: 0
+AS_BEFORE = """\
+from reenact.recording.arrival_schedule import ArrivalSchedule
+ArrivalSchedule.timer_set = lambda *_: 0
 """
 
 

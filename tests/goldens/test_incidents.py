@@ -106,7 +106,7 @@ def test_an_order_is_looked_up_for_its_own_customer_and_tenant(place: Path, run:
         ('"properties": {"query": {"type": "string"}}', '"properties": {"query": {}, "user_id": {"type": "string"}}'),
         ('"required": ["query"]', '"required": ["query", "user_id"]'),
         ("def lookup_order(orders: httpx2.Client, query: str)", "def _find(orders: httpx2.Client, query: str)"),
-        ("lookup_order(orders, **use.input)", "lookup_order(**use.input, tenant='shop_4')"),
+        ('lookup_order(orders, str(use.input["query"]))', "lookup_order(**use.input, tenant='shop_4')"),
         (
             "\n\ndef answer(",
             "\n\n@reenact.tool(effect='read')\ndef lookup_order(query, user_id, tenant):\n    ...\n\n\ndef answer(",

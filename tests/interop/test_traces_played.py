@@ -106,7 +106,7 @@ def test_a_trace_answers_an_agent_and_its_tools(desk: Tried, trace: Any, returns
     assert (played.out, played.code) == (b"It is lost.\n", 0), said
     assert "verdict: same (semantic), order not known" in said
     assert "live calls made: 0  matched 3 of 3" in said
-    assert "2 model answers made of what the trace tells" in said
+    assert "2 model answers made from the trace" in said
 
 
 @pytest.mark.parametrize(
