@@ -337,6 +337,23 @@ def _is_let_through(part: ast.AST) -> bool:
     return isinstance(part, ast.Call) and ast.unparse(part.func) == "let_through"
 
 
+def test_what_an_unreplayable_run_lacks_is_a_tuple_of_names() -> None:
+    """The facts of an error are keywords of any type, so that no type checker reads this."""
+    given = [
+        (path.relative_to(PACKAGE), fact.value)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("UnreplayableRun")
+        for fact in node.keywords
+        if fact.arg == "missing"
+    ]
+    assert [(str(place), ast.unparse(value)) for place, value in given if not isinstance(value, ast.Tuple)] == [
+        ("replaying/caller.py", "tuple(opaque)"),
+        ("testing/expectations/courts.py", "MISSING"),
+    ]
+    assert len(given) > 20
+
+
 def test_no_package_bears_the_name_of_a_public_function() -> None:
     import reenact
 

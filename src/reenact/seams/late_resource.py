@@ -87,7 +87,7 @@ class LateResource:
             f"{self._what}, because the run goes on live with it, and was not: {type(error).__name__}: {error}",
             cause=self._cause,
             next_command="reenact show @",
-            missing=self._missing,
+            missing=(self._missing,),
         )
         lane = lanes.current()
         if lane is not None:

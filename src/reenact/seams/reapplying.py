@@ -118,7 +118,7 @@ class _Patch:
             f"a recorded call made a new {name}, and the code does not declare that type where it put it",
             cause=f"records come back only through declared types: annotate the field with {name.rsplit('.', 1)[-1]}",
             next_command="reenact replay @",
-            missing=name,
+            missing=(name,),
         )
 
     def fill(self) -> None:

@@ -22,7 +22,7 @@ def refuse(lane: Lane | None, what: str, cause: str) -> None:
     """
     if lane is None or lane.below:
         return
-    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
+    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing=("trio",))
     if lane.session.fault(refusal):
         raise refusal
 
@@ -38,4 +38,4 @@ def require_lock(lane: Lane | None) -> None:
         return
     cause = "this interpreter runs without its global lock, under which the strands of a run are counted"
     told = "the order of threads is not followed"
-    lane.session.fault(UnreplayableRun(told, cause=cause, next_command="reenact show @", missing="global lock"))
+    lane.session.fault(UnreplayableRun(told, cause=cause, next_command="reenact show @", missing=("global lock",)))

@@ -259,7 +259,7 @@ class FrozenExchange:
                     "an HTTP connection that became something else cannot be replayed",
                     cause="the server switched to another protocol, which is recorded up to its handshake only",
                     next_command="reenact replay @ --events",
-                    missing="upgraded connection",
+                    missing=("upgraded connection",),
                 )
                 self._lane.session.fault(fault)
                 raise fault

@@ -150,7 +150,7 @@ def rebuild(fact: ErrorFact, roles: Roles | None = None) -> BaseException:
             f"the recorded exception {fact.type} cannot be raised here: its class is not loaded",
             cause="another version of the client library, or a library that this replay did not import",
             next_command="reenact replay @ --events",
-            missing=fact.type,
+            missing=(fact.type,),
         )
     members = [rebuild(member, roles) for member in fact.members]
     args = tuple(_restored(value, roles, members) for value in json.loads(fact.args or b"[]"))

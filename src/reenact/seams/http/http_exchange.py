@@ -151,7 +151,7 @@ def revive(lane: Lane, outcome: Any, roles: http_errors.Roles | None = None) -> 
                 "an HTTP exchange has no recorded answer that a client could be given",
                 cause="its exception could not be described when it was recorded",
                 next_command="reenact replay @ --events",
-                missing="outcome",
+                missing=("outcome",),
             )
         return http_errors.rebuild(fact, roles)
     except Exception as fault:

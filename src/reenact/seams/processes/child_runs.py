@@ -100,7 +100,7 @@ def _unplayable(method: str) -> UnreplayableRun:
         cause="what such a child sends back goes through pipes and shared memory that are not recorded. Put "
         "@reenact.tool on the function that starts it and record again: it is then answered without its child",
         next_command="reenact replay @ --events",
-        missing="child process",
+        missing=("child process",),
     )
 
 

@@ -111,7 +111,7 @@ def in_parts(lane: Lane, line: WebSocketLine) -> None:
                 f"a message in fragments was sent through the websocket {line.name}",
                 cause="only messages that are sent in one piece are recorded",
                 next_command="reenact show @",
-                missing="websocket fragments",
+                missing=("websocket fragments",),
             )
         )
     guarded(lane, lambda: lane.session.gap("websocket fragments", line.name))
