@@ -286,13 +286,14 @@ def test_a_method_of_a_call_that_always_fails_costs_the_recording_alone(
 @pytest.mark.parametrize(
     "place",
     [
+        "recording/active_run.py:active",
         "recording/writer.py:Writer._finish",
         "recording/writer.py:Writer._let_go",
         "privacy/redactor.py:_text",
         "privacy/redactor.py:CredentialRedactor.naming",
     ],
 )
-def test_a_fault_where_a_thread_begins_or_ends_or_a_lane_gets_its_name_costs_the_recording_alone(
+def test_a_fault_where_a_block_or_thread_begins_or_ends_or_a_lane_gets_its_name_costs_the_recording_alone(
     agent: Agent, tmp_path: Path, place: str
 ) -> None:
     injection = Injection(1, lambda: MemoryError("injected"), lambda code: _place(code) == place)

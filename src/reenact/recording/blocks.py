@@ -43,6 +43,8 @@ PATIENCE_S = 1.0
 """How long a coroutine waits until its run is written."""
 LAST_WAIT_S = 30.0
 """How long a process waits at its end for each run that is still being written."""
+_UNKNOWN = ActiveRun(id="")
+"""The run in the agent's hands where the recorder could not even say which it is."""
 
 _unwritten: set[Receipt] = set()
 
@@ -69,8 +71,9 @@ class Block:
 
     def enter(self) -> ActiveRun:
         """Begin to listen. Where that fails, the block runs unrecorded."""
-        run = active(self.run)
+        run = _UNKNOWN
         try:
+            run = active(self.run)
             self.resume()
             self._token = current.set(run)
         except Exception as error:
