@@ -106,8 +106,8 @@ class BlobCorrupt(StoreError):
     """A payload is not the one that was stored.
 
     Attributes:
-        digest: The digest of what was stored.
-        found: The digest of what is there.
+        digest: The digest of the payload when it was stored.
+        found: The digest of its bytes today.
     """
 
     digest: str
