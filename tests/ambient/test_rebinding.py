@@ -55,7 +55,7 @@ def bound() -> Rebinding:
 
 
 @pytest.mark.usefixtures("clean")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples * 6 // 5, deadline=None)
 @example([(NAMES[0], "load"), ("", "join"), (NAMES[0], "drop"), (NAMES[0], "load"), ("", "join")])
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["load", "drop", "join"])), max_size=14))
 def test_a_session_finds_the_early_names_of_every_module_that_was_loaded(steps: list[tuple[str, str]]) -> None:

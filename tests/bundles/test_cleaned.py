@@ -115,7 +115,7 @@ def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypat
         clean(run, [*opening(run), OutputPrinted(1, 0, b"x"), closing(run)], KNOWN)
 
 
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 4)
 @given(data=st.data())
 def test_a_run_without_credentials_is_handed_on_as_it_is(data: st.DataObject) -> None:
     run = new_run()

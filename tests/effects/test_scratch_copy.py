@@ -206,7 +206,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestTheSameIsSeen = Machine.TestCase
-TestTheSameIsSeen.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestTheSameIsSeen.settings = settings(max_examples=settings().max_examples // 2, stateful_step_count=20, deadline=None)
 
 
 REPLAY = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-m", "reenact", "replay", "@", "--json")

@@ -356,7 +356,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 6)
 @given(text=st.one_of(st.text(max_size=40), st.lists(PIECES, max_size=20).map(" ".join)), args=JSON)
 @example(text="status.__class__", args=None)
 def test_any_text_is_a_value_or_a_usage_error(text: str, args: Any) -> None:

@@ -189,7 +189,7 @@ def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due_moments, "_KEPT", KEPT)
 
 
-Waits.TestCase.settings = settings(max_examples=250, stateful_step_count=50, deadline=None)
+Waits.TestCase.settings = settings(max_examples=settings().max_examples * 5, stateful_step_count=50, deadline=None)
 TestWaits = pytest.mark.usefixtures("few_kept")(Waits.TestCase)
 
 

@@ -311,7 +311,11 @@ def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=settings().max_examples // 4,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
     project: Reviewed, seen: ReviewResult, data: st.DataObject
 ) -> None:

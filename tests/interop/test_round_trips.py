@@ -218,7 +218,11 @@ CALLS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=settings().max_examples // 6,
+    deadline=None,
+)
 @given(st.lists(st.tuples(TEXTS, CALLS), min_size=1, max_size=3), st.sampled_from([0, 0.5]))
 def test_model_calls_come_back_as_one_run(said: list[tuple[str, Any]], warm: float) -> None:
     spans = [run_of(1, "chain", "desk", {"q": 1}, {"a": 1}, end_time=at(59))]

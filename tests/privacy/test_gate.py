@@ -218,7 +218,7 @@ def test_a_stream_cut_in_two_anywhere_never_leaks_and_keeps_its_lengths(body: by
         assert [len(one.data) for one in found if isinstance(one, SegmentArrived)] == [cut, len(body) - cut]
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 6 // 5)
 @given(st.lists(st.integers(1, len(SSE) - 1), max_size=12))
 def test_a_stream_in_any_number_of_pieces_comes_out_the_same(cuts: list[int]) -> None:
     found = cleaned(*streamed(SSE, cuts))
@@ -226,7 +226,7 @@ def test_a_stream_in_any_number_of_pieces_comes_out_the_same(cuts: list[int]) ->
     assert not leaks(found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples * 4 // 5)
 @given(st.lists(st.integers(1, 900), max_size=8), st.integers(5, 80))
 def test_the_bytes_of_a_connection_stay_framed(cuts: list[int], size: int) -> None:
     chunks = b"".join(
@@ -444,7 +444,7 @@ bits = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 3)
 @given(st.lists(bits, max_size=8), st.lists(bits, max_size=8), st.lists(bits, max_size=8), st.integers(0, 400))
 def test_remembering_what_was_looked_at_changes_nothing(
     shared: list[str], one: list[str], two: list[str], cut: int
@@ -456,7 +456,7 @@ def test_remembering_what_was_looked_at_changes_nothing(
         assert spotter.spot(text) == spot(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 3)
 @given(st.lists(st.lists(bits, max_size=4), max_size=6))
 def test_what_was_found_harmless_before_hides_nothing(texts: list[list[str]]) -> None:
     spotters = Spotter(), Spotter()

@@ -71,7 +71,7 @@ def recorded(prints: list[tuple[int, bytes]]) -> list[OutputPrinted]:
     return [each for each in (*made, *redactor.flush()) if isinstance(each, OutputPrinted)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings().max_examples * 6, deadline=None)
 @given(printed())
 def test_unchanged_output_is_the_same_however_its_credentials_stand(
     planted: tuple[list[tuple[int, bytes]], list[bytes]],
@@ -85,7 +85,7 @@ def test_unchanged_output_is_the_same_however_its_credentials_stand(
     assert outputs_differ(outputs, redactor.printed) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 4, deadline=None)
 @given(printed(), st.sampled_from([1, 2]))
 def test_nothing_of_a_credential_is_told_of_output_that_changed(
     planted: tuple[list[tuple[int, bytes]], list[bytes]], changed: int

@@ -69,7 +69,7 @@ def rows_of_runs(draw: st.DrawFn) -> list[tuple[Columns, Call, Any]]:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=settings().max_examples * 4)
 @given(rows_of_runs())
 def test_an_event_is_what_its_own_row_says(rows: list[tuple[Columns, Call, Any]]) -> None:
     recurring = RecurringFacts()

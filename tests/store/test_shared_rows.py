@@ -80,7 +80,7 @@ def shared(store: SqliteStore) -> int:
         return sum(len(piece.events) for log in logs for piece in pieces(connection, log))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
 @given(st.data())
 def test_a_fork_says_what_it_would_say_with_rows_of_its_own(data: st.DataObject) -> None:
     with stores() as both:

@@ -318,7 +318,7 @@ class Batches(RuleBasedStateMachine):
 
 
 TestBatches = Batches.TestCase
-TestBatches.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)
+TestBatches.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=15, deadline=None)
 
 
 def test_a_reader_follows_a_run_under_way(path: Path) -> None:

@@ -136,7 +136,9 @@ class Conversation(RuleBasedStateMachine):
 
 
 TestConversation = Conversation.TestCase
-TestConversation.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestConversation.settings = settings(
+    max_examples=settings().max_examples * 2 // 5, stateful_step_count=20, deadline=None
+)
 
 
 @given(SMALL, SMALL, SMALL)

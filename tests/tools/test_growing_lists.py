@@ -525,7 +525,7 @@ def test_every_state_of_a_true_declaration_is_proven(changes: list[tuple[str, in
     assert not list(recording.gaps())
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=settings().max_examples * 3 // 10)
 @given(st.lists(st.tuples(st.sampled_from(TRUE), _AT), min_size=1, max_size=20), st.data())
 def test_a_replay_is_exact_and_no_entry_can_be_another_one(changes: list[tuple[str, int]], data: st.DataObject) -> None:
     """The same changes again are exact. With one entry that is another one, whenever that is, they never are."""
