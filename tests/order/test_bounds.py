@@ -17,6 +17,7 @@ import pytest
 import reenact
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.recording.holds import budget_us
+from reenact.replaying import recorded_schedule
 from reenact.seams.schedules import Standstill
 
 from .driver import Recorded, World, assert_exact, record, replay
@@ -233,6 +234,24 @@ def test_a_replay_of_a_busy_wait_that_nothing_ends_stops() -> None:
     recorded = record(lambda world: program(world, 3))
     with pytest.raises(reenact.Divergence):
         replay(recorded, lambda world: program(world, 4))
+
+
+def test_sleeps_between_recorded_answers_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on sleeps that are not recorded holds between two recorded deliveries, not for the whole run."""
+    for bound in ("PERIODIC", "HOPES"):
+        monkeypatch.setattr(recorded_schedule, bound, 20)
+
+    def program(world: World, sleeps: int) -> object:
+        answers = []
+        for n in range(10):
+            answers.append(world.ask(f"{n}"))
+            for _ in range(sleeps):
+                time.sleep(0.001)
+        return answers
+
+    recorded = record(lambda world: program(world, 0))
+    replayed = replay(recorded, lambda world: program(world, 6))
+    assert (replayed.replay.output, replayed.replay.verdict) == (recorded.output, "same")
 
 
 NEVER: dict[str, Callable[[], Any]] = {

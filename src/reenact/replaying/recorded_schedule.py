@@ -165,6 +165,7 @@ class RecordedSchedule:
             return self.grant(tag, True) if due else None
         if following is not None and not following.proven and self._hasty(self.gate.waiting) is not None:
             return None
+        self._beyond = 0
         order.at_us = max(order.at_us, head.at_us)
         order.head, order.after = following, next(order.rest, None)
         if following is not None and following.tag.kind == "i":
