@@ -65,6 +65,14 @@ class Delivery(NamedTuple):
     times: TimerSpan | None = None
 
 
+def take_all(fresh: list[Delivery]) -> tuple[Delivery, ...]:
+    """Take the deliveries of a list out of it, while another thread may add to it."""
+    count = len(fresh)
+    taken = tuple(fresh[:count])
+    del fresh[:count]
+    return taken
+
+
 def event_tag(event: int, part: int) -> Tag:
     """The tag of one part of an event: 0 its value or head, 1… its segments, -1 its end."""
     return _make(Tag, ("e", "", event, part))

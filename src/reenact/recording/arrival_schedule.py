@@ -27,12 +27,11 @@ class NumberingSchedule(Protocol):
     gate: Gate
     count: int
     unproven: int
+    fresh: list[Delivery]
+    """Deliveries with a number that the writer has not taken yet."""
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
-
-    def take_fresh(self) -> tuple[Delivery, ...]:
-        """Deliveries numbered since the last call."""
 
 
 class ArrivalSchedule:
@@ -66,7 +65,7 @@ class ArrivalSchedule:
         self.holds = Holds(hold_us, hold_us)
         self._lane_seen = lane_seen
         self._fault = fault
-        self._fresh: list[Delivery] = []
+        self.fresh: list[Delivery] = []
         self._timers: dict[Tag, TimerSpan] = {}
         self._alarm: TimerSpan | None = None
         self._alarm_every_us = 0
@@ -116,7 +115,7 @@ class ArrivalSchedule:
             times = self._timers.pop(tag, None) if tag.kind == "t" else None
             if tag.kind == "i" and tag.number == ALARM_SIGNAL:
                 times = self._rang(now_us)
-            self._fresh.append(Delivery(number, tag, now_us, proven, times))
+            self.fresh.append(Delivery(number, tag, now_us, proven, times))
         except Exception as error:
             if self._fault(error) is True:
                 raise
@@ -178,10 +177,3 @@ class ArrivalSchedule:
     def signal_due(self, waited_us: int) -> bool:
         """False: a recording sends no signals."""
         return False
-
-    def take_fresh(self) -> tuple[Delivery, ...]:
-        """Deliveries numbered since the last call. Called by the writer."""
-        count = len(self._fresh)
-        fresh = tuple(self._fresh[:count])
-        del self._fresh[:count]
-        return fresh

@@ -28,6 +28,7 @@ from reenact.facts.growth import NOTE as GROWN
 from reenact.facts.growth import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.order import take_all
 from reenact.facts.path_before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
@@ -338,8 +339,7 @@ class RecordingSession:
     def _gather(self) -> list[Record]:
         """Turns and ambient reads since the last batch; in the writer's thread."""
         records: list[Record] = []
-        fresh = self.schedule.take_fresh()
-        if fresh:
+        if fresh := take_all(self.schedule.fresh):
             records.append(TurnsDelivered(fresh))
         records.extend(take_reads(self._reads))
         return records

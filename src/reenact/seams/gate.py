@@ -164,11 +164,15 @@ class Gate:
             if self.running <= 0:
                 self.pump()
             elif self.waiting:
-                self.attend(self)
-                for poke in self.loops.pokes:
-                    poke()
+                self._some_wait()
 
     unblocked = started
+
+    def _some_wait(self) -> None:
+        """Tell the watch, and loops that may never rest, that a delivery waits while strands run."""
+        self.attend(self)
+        for poke in self.loops.pokes:
+            poke()
 
     def parts(self, by: int) -> None:
         """A connection begins to be closed (1), or has been (-1)."""
@@ -197,13 +201,17 @@ class Gate:
             del self.waiting[waiter.tag]
             if waiter.alive is not None and not waiter.alive():
                 continue
-            waiter.number = self.schedule.grant(waiter.tag, settled, waiter.deadline_us)
-            self.passes += 1
-            self.running += 1
-            waiter.wake()
+            self.release(waiter, proven=settled)
             released = True
             if once or self.running > 0:
                 return True
+
+    def release(self, waiter: Waiter, *, proven: bool) -> None:
+        """Hand a delivery to its waiter, which is not in ``waiting`` any more. The caller holds the lock."""
+        waiter.number = self.schedule.grant(waiter.tag, proven, waiter.deadline_us)
+        self.passes += 1
+        self.running += 1
+        waiter.wake()
 
     # --- taking a turn -----------------------------------------------------------------------------------------
 
@@ -235,12 +243,8 @@ class Gate:
             Halt: The replay stopped while waiting.
         """
         with self.lock:
-            if self.running == 1 and self.halted is None and not self.closed:
-                number = self.schedule.alone(tag)  # as ``at_once`` does for a lone strand, but without the call
-                if number is not None:
-                    self.passes += 1
-                    return number
-            elif (number := self.at_once(tag, lone=self.running == 1)) is not None:
+            number = self.at_once(tag, lone=self.running == 1)
+            if number is not None:
                 return number
             door = _thread.allocate_lock()
             door.acquire()
@@ -252,9 +256,7 @@ class Gate:
             if self.running <= 0:
                 self.pump()
             else:
-                self.attend(self)
-                for poke in self.loops.pokes:
-                    poke()
+                self._some_wait()
         try:
             rest(Rest(self.waiting, tag), door.acquire)
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
@@ -326,9 +328,7 @@ class Gate:
                 if self.running <= 0:
                     self.pump()
                 elif deadline_us is None:
-                    self.attend(self)
-                    for poke in self.loops.pokes:
-                        poke()
+                    self._some_wait()
                 return waiter
             self.running += 1
             wake()
