@@ -124,7 +124,7 @@ TABLES: dict[Callable[[Row], Any], tuple[Row, ...]] = {
         Row((THIRD, own_tag(9, 0)), own_tag(9, 0), told=(("time.places", {9: 0}),)),
         Row((FIRST, WAKE), WAKE, held=(FIRST,)),
         Row((FIRST,), None, held=(FIRST,)),
-        Row((THIRD,), "_leaves", order=(SIGNAL, THIRD), told=(("time.real_since_us", 0),)),
+        Row((THIRD,), "_leaves", order=(SIGNAL, THIRD), told=(("time._real_since_us", 0),)),
         Row((THIRD,), None, order=(SIGNAL, THIRD)),
         Row((SOON,), "_leaves_put_off", order=(SOON, THIRD)),
         Row((SOON, LATE), SOON, order=()),
@@ -179,3 +179,16 @@ def test_a_schedule_chooses(make: Callable[[Row], Any], row: Row) -> None:
     change = chosen[0].does if isinstance(chosen[0], PendingChange) else None
     went = getattr(change, "__name__", None) if change is not None else chosen[0] and chosen[0].tag
     assert went == row.goes or (row.goes == "reached_end" and change is schedule.reached_end)
+
+
+def test_a_renamed_waiter_keeps_the_moment_of_its_timer() -> None:
+    """A strand with another name takes the next place: its timer is still due when it was set to be."""
+    schedule = fork(Row((SOON,), SOON, order=(LATE, THIRD)))
+    schedule.stand_in = lambda due, waiting: SOON
+    schedule.gate.waiting[SOON] = Waiter(SOON, lambda: None, None, TIMERS_US[SOON])
+    schedule.time.due.over(LATE)
+    change = schedule.choose(Standstill(schedule.gate.waiting))
+    assert isinstance(change, PendingChange)
+    change.does(*change.args)
+    assert schedule.time.due.timer(LATE) == TimerSpan(0, TIMERS_US[SOON])
+    assert (list(schedule.gate.waiting), schedule.time.due.timer(SOON)) == ([LATE], None)

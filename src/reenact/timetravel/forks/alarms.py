@@ -227,17 +227,14 @@ class ForkAlarms(SignalTurns):
         waiter = self.waits
         if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
             del self._gate.waiting[waiter.tag]
-            self._order.at_us = max(self._order.at_us, waiter.deadline_us or 0)
-            waiter.number = self._gate.schedule.grant(waiter.tag, False)
-            self._gate.passes += 1
-            self._gate.running += 1
-            waiter.wake()
+            self._gate.release(waiter, proven=False)
 
     def _is_due(self, waiter: Waiter) -> bool:
         """Whether the alarm's moment has come, by the world's time or by that of code that works past the recording."""
         if self._gate.running <= 0 or self.is_struck() or not (self._time.ticking or self._order.head is None):
             return False
-        return self._moment_us() + self._gate.held_for.waited_us >= (waiter.deadline_us or 0)
+        works_us = 0 if self._time.ticking else self._gate.held_for.waited_us  # the world's time holds the work already
+        return self._moment_us() + works_us >= (waiter.deadline_us or 0)
 
     def is_yet_to_come(self) -> bool:
         """Whether the world's time passes, and the pending alarm is not due by it yet."""
@@ -269,7 +266,7 @@ class ForkAlarms(SignalTurns):
 
     def rings_in_vain(self) -> bool:
         """Whether no alarm is pending, or only a repeating one whose many last signals led to no other delivery."""
-        most = _IN_VAIN if self._time.real_since_us is not None else ENDLESS
+        most = _IN_VAIN if self._time.is_real else ENDLESS
         return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 
     # --- calls that an alarm cut short -------------------------------------------------------------------------
@@ -332,7 +329,7 @@ class ForkAlarms(SignalTurns):
 
     def come_later(self, number: int) -> bool:
         """Whether signals with this number are still to come in the parent's order, after the cut. Locked."""
-        first, real = self._order.head, self._time.real_since_us is not None
+        first, real = self._order.head, self._time.is_real
         if first is None or (number in self.set and (number == ALARM_SIGNAL or real)):
             return first is not None and first.tag[::2] == ("i", number) and self.is_the_alarms(first)
         later = (each.tag for each in self._order.later())
@@ -344,7 +341,7 @@ class ForkAlarms(SignalTurns):
 
     def is_the_alarms(self, head: Delivery) -> bool:
         """Whether the signal in the parent's order is the one that the pending alarm sends."""
-        return head.tag.number == ALARM_SIGNAL and self.waits is not None and self._time.real_since_us is None
+        return head.tag.number == ALARM_SIGNAL and self.waits is not None and not self._time.is_real
 
     def is_asked_again(self, event: int | None) -> bool:
         """Whether a call of the parent has been made again in the world. A signal in the middle of the recorded call is

@@ -1,7 +1,8 @@
 """Ambient reads of a fork: the parent's reads at the same place, and after them a clock that goes on.
 
 Once the fork has left its parent's times, clocks that only measure show its own (``ForkTime.reads_clock``). The
-wall clock stays as it was, so that a request with a time in it is answered.
+wall clock stays as it was, so that a request with a time in it is answered. In a resumption, all clocks go on with the
+world's.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class ForkAmbient(Ambient):
     def __init__(self, recording: Recording, schedule: ForkSchedule) -> None:
         super().__init__(recording, schedule.now_us)
         self._time = schedule.time
+        self._order = schedule.order
         self._windows: dict[str, Window] = {}
         self._left: dict[int, Window] = {}
         self._by_us = 0
@@ -59,7 +61,7 @@ class ForkAmbient(Ambient):
     def move_to(self, moment_us: int) -> None:
         """From now on the wall clock goes on from ``moment_us``, microseconds since the epoch."""
         self._by_us = moment_us - self._as_recorded("wall", None) // 1000
-        self.kept_moves = (*self.moves, (self._now_us(), self._by_us))
+        self.kept_moves = (*self.moves, (self._order.at_us, self._by_us))  # by the clock of the fork's own replay
 
     def clock(self, lane: Lane, source: str, fresh: object) -> Any:
         """The reading of a clock at the last delivery, in nanoseconds. The clock of timers shows when a timer would be
@@ -117,6 +119,8 @@ class ForkAmbient(Ambient):
         value = self.taken(window, lane, source)
         if source == SET:
             return self._time.sets_at(None if window.surplus(SET) else value)
+        if self._time.is_real and (source in _MEASURING or source == "wall"):
+            value -= extrapolate(source, 0, window.surplus(source))  # time passes here without being read
         if source.startswith(_VARIABLE):
             self.variables[source.removeprefix(_VARIABLE)] = text_of(value)
         if source in _LEFT and self._time.cut:

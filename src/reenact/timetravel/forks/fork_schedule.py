@@ -55,7 +55,7 @@ class ForkSchedule(RecordedSchedule):
         self.time = ForkTime(self.gate, self.order, clock, worked_us)
         self.alarms = ForkAlarms(self.gate, self.order, self.time)
         self._lane_seen = lane_seen
-        self._fresh: list[Delivery] = []
+        self.fresh: list[Delivery] = []
         self.numbers: dict[int, int] = {}
         """Numbers in the fork of the parent's events that have been answered from the recording."""
         self.unanswered: dict[Tag, Any] = {}
@@ -84,19 +84,16 @@ class ForkSchedule(RecordedSchedule):
         """Whether the fork has come to its cut."""
         return self.time.cut
 
+    def now_us(self) -> int:
+        """The time that all clocks show: that of the last delivery, and in a resumption the world's."""
+        return self.time.real_now_us() if self.time.is_real else self.order.at_us
+
     def timer_set(self, tag: Tag, times: TimerSpan) -> None:
         """Note that a timer was set, which is due by the fork's time."""
         with self.gate.lock:
             self.time.sets(tag, times)
 
     # --- numbering ---------------------------------------------------------------------------------------------
-
-    def take_fresh(self) -> tuple[Delivery, ...]:
-        """Deliveries numbered since the last call. Called by the writer."""
-        count = len(self._fresh)
-        fresh = tuple(self._fresh[:count])
-        del self._fresh[:count]
-        return fresh
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """Give a delivery the fork's next number, and go on in the parent's order if the parent has it too."""
@@ -127,7 +124,7 @@ class ForkSchedule(RecordedSchedule):
                 times, self.alarms.rung = self.alarms.rung, None
         else:
             self.alarms.in_vain = 0
-        self._fresh.append(Delivery(number, named, self.order.at_us, proven, times))
+        self.fresh.append(Delivery(number, named, self.order.at_us, proven, times))
         return number
 
     def _named(self, tag: Tag) -> Tag:
@@ -171,6 +168,12 @@ class ForkSchedule(RecordedSchedule):
                 self.time.remark(UNSURE)
         return self.grant(tag, True)
 
+    def _stands_in(self, name: Tag, due: Tag) -> None:
+        times = self.time.due.over(name)
+        if times is not None:
+            self.time.sets(due, times)
+        super()._stands_in(name, due)
+
     def _at(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
         waiter = super()._at(place, waiting)
         if waiter is None and place.kind == "e":
@@ -211,12 +214,23 @@ class ForkSchedule(RecordedSchedule):
         return self._without_waiter(head, at) if waiter is None else self._with_waiter(waiter, head, at)
 
     def _without_waiter(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
-        """The waiter that goes while no waiter has the next place."""
-        name = self.stand_in(head.tag, at.waiting) if at.settled or self._given_up else None
+        """The waiter that goes while no waiter has the next place, or the change that passes over that place; None
+        while a waiter for it may still come."""
+        if not at.settled and not self._given_up:
+            return None
+        name = self.stand_in(head.tag, at.waiting)
         if name is not None:
             return PendingChange(self._stands_in, (name, head.tag))
-        found, skip = self._beside(head, at)
-        return PendingChange(self._leaves, (head,)) if skip else found
+        asked = [flight.stands_for for flight in self.time.away(at.waiting)]
+        if head.tag.kind == "e" and head.tag.number in asked:  # the answer may depend on one that we hold
+            said = self._without_place(head, at) if self.time.listening() else None
+            return said or self._due(at)
+        beyond = self._without_place(head, at)
+        if beyond is not None:
+            return beyond
+        if (asked or self.time.sleeps_in_the_world(at.waiting)) and not self._out_of_patience():
+            return self._due(at)  # an answer of the world may lead to the next delivery
+        return PendingChange(self._leaves, (head,))
 
     def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
         """The waiter of the next place, unless another waiter is due before it, or its place is lost."""
@@ -240,7 +254,7 @@ class ForkSchedule(RecordedSchedule):
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
         """Whether the signal at the next place of the parent's order is left out: its call is made again, its alarm is
         not pending or has another time, or a resumption goes on in real time, where the world sends its own signals."""
-        again = self.time.real_since_us is not None or self.alarms.is_asked_again(call_around(head.tag))
+        again = self.time.is_real or self.alarms.is_asked_again(call_around(head.tag))
         if again or not self.alarms.is_an_alarms(head.tag.number):
             return again
         return settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head)
@@ -256,8 +270,10 @@ class ForkSchedule(RecordedSchedule):
             return self._in_time(before, at, placed=False)
         if self.time.is_unsure(alarm.tag, comes, at.held):
             return PendingChange(self.time.remark, (UNSURE,))
+        if not self.alarms.is_yet_to_come():
+            return None
         own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # own answers do not wait for the alarm
-        return next(own, None) or self._due(at) if self.alarms.is_yet_to_come() else None
+        return next(own, None) or self._due(at)
 
     def signal_due(self, waited_us: int) -> bool:
         """Whether the watch sends a signal, as in a replay; after the cut only a signal at its place."""
@@ -273,9 +289,9 @@ class ForkSchedule(RecordedSchedule):
         alarm = self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
         if (head.tag.kind == "t" or alarm) and self.time.goes_by_time:
             self.time.departs()
-        if head.tag.kind == "i" and head.tag.number not in self.alarms.set and self.time.real_since_us is not None:
+        if head.tag.kind == "i" and head.tag.number not in self.alarms.set and self.time.is_real:
             self.time.remark(NOT_AGAIN)
-        elif head.tag.kind == "i" and not alarm and self.time.real_since_us is None:
+        elif head.tag.kind == "i" and not alarm and not self.time.is_real:
             self.time.remark(LEFT_OUT)
         self._advance()
 
@@ -313,21 +329,6 @@ class ForkSchedule(RecordedSchedule):
             return False
         return self.time.by_time or bool(self.unanswered)
 
-    def _beside(self, head: Delivery, at: Standstill) -> tuple[Waiter | PendingChange | None, bool]:
-        """The waiter that may go while no waiter has the next place, and whether that place is to be passed over."""
-        if not at.settled and not self._given_up:
-            return None, False
-        asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        if head.tag.kind == "e" and head.tag.number in asked:  # the answer may depend on one that we hold
-            said = self._without_place(head, at) if self.time.listening() else None
-            return said or self._due(at), False
-        beyond = self._without_place(head, at)
-        if beyond is not None:
-            return beyond, False
-        if (asked or self.time.sleeps_in_the_world(at.waiting)) and not self._out_of_patience():
-            return self._due(at), False  # an answer of the world may lead to the next delivery
-        return None, True
-
     def _out_of_patience(self) -> bool:
         now_us = self.time.clock.mono_us()
         under_way = [flight for flight in self.time.flights.values() if not (flight.listens or flight.works)]
@@ -350,7 +351,7 @@ class ForkSchedule(RecordedSchedule):
         if self.unanswered and not self.time.away(at.waiting) and self.revivable():
             return PendingChange(self.revive)
         asked = self.time.away(at.waiting) or self.time.listening() or self.time.sleeps_in_the_world(at.waiting)
-        real = asked or self.time.real_since_us is not None
+        real = asked or self.time.is_real
         return self._due(at) if real else self._timer_goes(others, at)
 
     def _due(self, at: Standstill) -> Waiter | None:
@@ -368,7 +369,7 @@ class ForkSchedule(RecordedSchedule):
 
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether a delivery may still come from the world."""
-        real = self.cut and self.time.real_since_us is not None and not self._hopes_for_nothing()
+        real = self.cut and self.time.is_real and not self._hopes_for_nothing()
         rings = self.alarms.struck_us is not None or not self.alarms.rings_in_vain()
         waiting = self.gate.waiting
         asked = bool(self.time.away(waiting) or self.gate.parting) or self.time.sleeps_in_the_world(waiting)

@@ -93,19 +93,24 @@ class ForkTime:
         self.remarked: set[str] = set()
         self.due = DueMoments()
         self.progress = ElapsedTime(order.again)
-        self.real_since_us: int | None = None
+        self._real_since_us: int | None = None
         self.set_us = 0
         """When the code set a timer or an alarm last."""
 
     def goes_real(self) -> None:
         """From now on time passes at the world's speed, whether a call is under way or not."""
         with self._gate.lock:
-            self.real_since_us = self.clock.mono_us() - self._order.at_us
+            self._real_since_us = self.clock.mono_us() - self._order.at_us
+
+    @property
+    def is_real(self) -> bool:
+        """Whether time always passes at the world's speed: in a resumption, after its cut."""
+        return self._real_since_us is not None
 
     @property
     def ticking(self) -> bool:
         """Whether time passes by itself."""
-        return self.real_since_us is not None or bool(self.flights)
+        return self.is_real or bool(self.flights)
 
     # --- calls under way ---------------------------------------------------------------------------------------
 
@@ -168,8 +173,8 @@ class ForkTime:
     def real_now_us(self) -> int:
         """The agent's time as it passes while calls are under way."""
         now_us = self.clock.mono_us()
-        if self.real_since_us is not None:
-            return max(self._order.at_us, now_us - self.real_since_us)
+        if self._real_since_us is not None:
+            return max(self._order.at_us, now_us - self._real_since_us)
         return max([self._order.at_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
 
     # --- time --------------------------------------------------------------------------------------------------
@@ -196,7 +201,10 @@ class ForkTime:
             self.tell(remark)
 
     def known_us(self) -> int:
-        """Virtual time, with the code's working time since the last delivery."""
+        """The agent's time now: in a resumption the world's, else virtual time with the code's working time since the
+        last delivery, as far as that is known."""
+        if self.is_real:
+            return self.real_now_us()
         return max(self._order.at_us, self.progress.known_us) if self.goes_by_time else self._order.at_us
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
@@ -229,7 +237,7 @@ class ForkTime:
         """When a timer would be set now, in nanoseconds: the result of ``sets_at``, if the parent had set one before
         its next delivery. Notes nothing."""
         with self._gate.lock:
-            at_us, head = self._order.at_us, self._order.head
+            at_us, head = self.known_us() if self.is_real else self._order.at_us, self._order.head
             if self.goes_by_time:
                 return max(at_us, self.progress.moment_us(self._lead_ns(self._was_set_at(then_ns)))) * 1000
             if then_ns is not None and head is not None:
@@ -294,10 +302,9 @@ class ForkTime:
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
         """Whether an alarm has the same time left as in the parent, in seconds, within the accuracy to which the code's
         progress is known. While nothing is different yet, the progress is the same."""
-        if not self.differs and self.real_since_us is None:
+        if not self.differs and not self.is_real:
             return True
-        with self._gate.lock:
-            known_s = LATE_US / 1e6 + (len(then) == 1)  # whole seconds are rounded
+        known_s = LATE_US / 1e6 + (len(then) == 1)  # whole seconds are rounded
         (left_then, *every_then), (left_now, *every_now) = then, now
         return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
 
@@ -370,7 +377,7 @@ class ForkTime:
         Returns:
             The moments at which a timer was set and is due; None for any other delivery."""
         flight = self.flights.get(tag.number) if tag.lane == OWN else None
-        if flight is not None or self.real_since_us is not None:
+        if flight is not None or self.is_real:
             self._order.at_us = self.real_now_us()
         if flight is not None and flight.over:
             del self.flights[tag.number]
