@@ -171,15 +171,15 @@ class Waits(RuleBasedStateMachine):
         """Whatever is next, and whenever that comes: also so near to each of the others."""
         time, plain = self.time, self.plain
         tag = data.draw(st.sampled_from([Tag("t", "next", 0, 0), *self.gate.waiting]))
-        now_us, queues = time.known_us(), time.by_arrival()
+        now_us, lines = time.known_us(), time.by_moment()
         known = [coming + near_us for coming, _ in plain.others(tag)]
         for comes in (from_us, now_us + near_us, *known):
             for flag in (False, True):
-                assert queues.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
+                assert lines.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
             early = plain.sooner(tag, comes, answers=time.departed)
-            assert queues.sooner(tag, comes, now_us, answers=time.departed) is early
-            assert queues.first(tag, comes, now_us) is plain.first(tag, comes)
-            assert queues.is_near(tag, comes, now_us) == plain.is_near(tag, comes)
+            assert lines.sooner(tag, comes, now_us, answers=time.departed) is early
+            assert lines.first(tag, comes, now_us) is plain.first(tag, comes)
+            assert lines.is_near(tag, comes, now_us) == plain.is_near(tag, comes)
             event(f"departed {time.departed}, early {early is not None}")
 
 
@@ -231,8 +231,8 @@ def lines_of(moments: dict[Tag, int]) -> tuple[dict[Tag, Waiter], WaiterLines]:
 @pytest.mark.parametrize(("later_us", "first"), [(LATE_US, "e"), (LATE_US + 1, "t")])
 def test_an_answer_goes_before_a_timer_unless_that_is_clearly_before(later_us: int, first: str) -> None:
     timer, answer = Tag("t", "root", 1, 0), event_tag(1, 0)
-    _, queues = lines_of({timer: 10, answer: 10 + later_us})
-    found = queues.sooner(Tag("t", "next", 0, 0), 10**6, 0, answers=False)
+    _, lines = lines_of({timer: 10, answer: 10 + later_us})
+    found = lines.sooner(Tag("t", "next", 0, 0), 10**6, 0, answers=False)
     assert found is not None and found.tag.kind == first
 
 
@@ -244,7 +244,7 @@ def test_who_has_left_is_forgotten_before_long() -> None:
     for number, tag in enumerate((first, *others)):
         time.sets(tag, TimerSpan(0, number))
         waiting[tag] = Waiter(tag, lambda: None, None, number)
-        assert time.by_arrival().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
-        assert sum(map(len, time.by_arrival()._queues)) < 100
+        assert time.by_moment().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
+        assert sum(map(len, time.by_moment()._lines)) < 100
         if tag is not first:
             del waiting[tag]

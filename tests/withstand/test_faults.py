@@ -63,7 +63,7 @@ DOORS = frozenset(
         "recording/arrival_schedule.py:ArrivalSchedule.choose.<locals>.<genexpr>",
         "recording/arrival_schedule.py:ArrivalSchedule.impatient",
         "recording/arrival_schedule.py:ArrivalSchedule.overdue",
-        "recording/arrival_schedule.py:ArrivalSchedule.signal_due",
+        "recording/arrival_schedule.py:ArrivalSchedule.send_due_signal",
         "recording/arrival_schedule.py:ArrivalSchedule.stalled",
         "recording/arrival_schedule.py:ArrivalSchedule.takes",
         "recording/arrival_schedule.py:ArrivalSchedule.awaits_signal",

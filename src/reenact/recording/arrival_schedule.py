@@ -174,6 +174,6 @@ class ArrivalSchedule:
     def meets(self, lane: Lane) -> None:
         """Do nothing: a recording knows no signal for this place."""
 
-    def signal_due(self, waited_us: int) -> bool:
+    def send_due_signal(self, waited_us: int) -> bool:
         """False: a recording sends no signals."""
         return False

@@ -174,11 +174,11 @@ class RecordedSchedule:
 
     def _pass_over(self) -> None:
         """Skip the deliveries of calls inside a frozen answer."""
-        waiting = self.gate.waiting
-        while (head := self.order.head) is not None and self._at(head.tag, waiting) is None and self._ignorable(head):
+        order, waiting = self.order, self.gate.waiting
+        while (head := order.head) is not None and not self._waiter_for(head.tag, waiting) and self._ignorable(head):
             self._advance()
 
-    def _at(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
+    def _waiter_for(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
         """The waiter for a place in the order."""
         return waiting.get(place)
 
@@ -187,7 +187,7 @@ class RecordedSchedule:
         head = self.order.head
         if head is None:
             return self._after_recording(at)
-        waiter = at.waiting.get(head.tag)
+        waiter = self._waiter_for(head.tag, at.waiting)
         if waiter is None and self._ignorable(head):
             return PendingChange(self._advance)
         if head.tag.kind == "i":
@@ -355,7 +355,7 @@ class RecordedSchedule:
         """Whether the next delivery is a signal."""
         return self.order.head is not None and self.order.head.tag.kind == "i"
 
-    def signal_due(self, waited_us: int) -> bool:
+    def send_due_signal(self, waited_us: int) -> bool:
         """Send the next recorded signal when everything waits. While a strand computes, the signal is sent as long
         after the last delivery as in the recording."""
         head, waits = self.order.head, self.gate.running <= 0
@@ -369,9 +369,8 @@ class RecordedSchedule:
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self.order.at_us)
         if waited_us < due_us or (not waits and waited_us < due_us + SPIN_US and self._has_yet_to_come(head.tag)):
             return waits
-        if waited_us > due_us + STUCK_US or not self.gate.signals.process.ring(
-            head.tag.number
-        ):  # there is no handler now, or it never runs
+        process = self.gate.signals.process
+        if waited_us > due_us + STUCK_US or not process.to_main_thread(head.tag.number):  # no handler, or it never runs
             self.doubts.append(head.number)
             self._advance()
             if waits:
@@ -390,7 +389,7 @@ class RecordedSchedule:
         if head is None or came is None or head.tag.lane != lane.path or not self._is_at(came, lane):
             return
         self._guessed = True
-        self.gate.signals.process.ring(head.tag.number)
+        self.gate.signals.process.to_main_thread(head.tag.number)
 
     def _is_at(self, came: Interruption, lane: Lane) -> bool:
         return (came.position, came.steps) == (lane.position, steps_of(lane))

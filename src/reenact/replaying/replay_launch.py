@@ -21,7 +21,7 @@ from reenact.facts.run import Run, Status
 from reenact.facts.served_requests import RELATION
 from reenact.facts.thinned_runs import require_bodies
 from reenact.facts.trace_runs import is_traced
-from reenact.replaying import code_changes, player
+from reenact.replaying import code_changes, event_walk
 from reenact.replaying.agent_process import (
     AS_RECORDED,
     NoReport,
@@ -82,7 +82,7 @@ def replay_run(
         require_bodies(run)
         announce(first_line(run.id, options))
         if options.mode == "events":
-            return player.walk(store.open(run), options)
+            return event_walk.walk(store.open(run), options)
         turns = turns_of(store.open(run)) if options.command and is_imported(run) else []
         options = driven(options, run, turns)
         kept = "" if options.as_is else kept_revision(run)

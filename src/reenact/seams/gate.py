@@ -53,6 +53,8 @@ class Gate:
             the closing.
         signals: The state of the signals of the process.
         held_for: For how long no delivery has passed.
+        halted: The reason why the replay stops; None while it goes on.
+        closed: Whether the run has ended: its strands go on without turns.
     """
 
     ceiling_us = 10_000_000
@@ -126,22 +128,24 @@ class Gate:
             Whether no delivery has passed since the last look, so that the next look may find all strands still.
         """
         with self.lock:
-            self.signals.ring()
+            self.signals.send_due_alarm()
             if self.held_for.passes != self.passes:
                 self.held_for = HoldClock(self.passes, now_us)
                 return False
             clock = self.held_for = self.held_for.at(now_us, worked_us, spared_us, self.ceiling_us)
             waited_us = clock.waited_us
-            if self.schedule.signal_due(waited_us):
+            if self.schedule.send_due_signal(waited_us):
                 pass
             elif self.running <= 0:
                 self.schedule.stalled(waited_us)
             elif still or self.schedule.overdue(waited_us, clock.worked_us):
                 running, self.running = self.running, 0
                 self.blocked_us = waited_us if still else -1
-                released = self.pump(settled=still, once=True)
-                self.blocked_us = -1
-                self.running += running
+                try:
+                    released = self.pump(settled=still, once=True)
+                finally:
+                    self.blocked_us = -1
+                    self.running += running
                 if still and not released:
                     self.schedule.silent(waited_us)
             return True
@@ -272,7 +276,7 @@ class Gate:
         return waiter.number
 
     def take_async(self, tag: Tag) -> Generator[Any, Any, int]:
-        """``take`` for a coroutine: ``yield from`` it inside ``__await__``."""
+        """``take`` for a coroutine (``yield from``). Its loop is the counted strand, and leaves the count by itself."""
         loop = lanes.running_loop()
         if loop is None or lanes.current_task(loop) is None:
             backend = lanes.backend() if loop is None else None

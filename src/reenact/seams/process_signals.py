@@ -19,16 +19,16 @@ class ProcessSignals:
     """Sends signals and sets timers of the system (``seams.strands.signals``).
 
     Attributes:
-        ring: Sends a signal to the main thread; False where nothing handles it.
-        strike: Sends a signal to the process, as the system does when an alarm is due. Returns whether the program
+        to_main_thread: Sends a signal to the main thread; False where nothing handles it.
+        to_process: Sends a signal to the process, as the system does when an alarm is due. Returns whether the program
             handles it.
         arm: Sets a timer of the system. Its arguments: which timer, the seconds until it is due, and its interval; 0 is
             never.
         armed: The remaining time of an alarm, and its interval afterwards, in seconds.
     """
 
-    ring: Callable[[int], bool] = lambda number: False
-    strike: Callable[[int], bool] = lambda number: False
+    to_main_thread: Callable[[int], bool] = lambda number: False
+    to_process: Callable[[int], bool] = lambda number: False
     arm: Callable[[int, float, float], object] = timeless
     armed: Callable[[int], tuple[float, float]] = timeless
 
@@ -115,5 +115,5 @@ class SignalTurns:
     def handles(self, number: int, *, raised: bool = False) -> None:
         """The handler of a signal from the world is about to run below a transport, or has raised there."""
 
-    def ring(self) -> None:
+    def send_due_alarm(self) -> None:
         """Send the signal of an alarm that is due while strands run. Called at each look, with the gate locked."""

@@ -67,12 +67,12 @@ class Schedule(Protocol):
         The lock is not held."""
 
     def impatient(self) -> bool:
-        """Whether a delivery may go at once although other strands run, because holding deliveries has not helped."""
+        """Whether a delivery may go at once although other strands run: holds have not helped. Counts deliveries."""
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
         """Whether a delivery that has waited this long may go although other strands run (see ``seams.watch``).
 
-        The program used the processor for ``worked_us`` of that time."""
+        The program used the processor for ``worked_us`` of that time. If it may, later holds are shorter."""
 
     def stalled(self, waited_us: int) -> None:
         """No strand runs, and no delivery has been released for this long (see ``seams.watch``)."""
@@ -95,7 +95,7 @@ class Schedule(Protocol):
     def meets(self, lane: Lane) -> None:
         """A lane is about to go on from where it is. The lock is not held."""
 
-    def signal_due(self, waited_us: int) -> bool:
+    def send_due_signal(self, waited_us: int) -> bool:
         """Send the signal that is the next delivery, if its time has come.
 
         Returns whether nothing else is to be done."""

@@ -64,7 +64,7 @@ class SuddenTurn:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self.act()
-        yield
+        yield  # is never reached: makes this a generator
 
 
 NOW = SuddenTurn(lambda: None)

@@ -290,7 +290,7 @@ def hear(gate: Gate) -> None:
     if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
         return
     _gate = gate
-    gate.signals.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
+    gate.signals.process = ProcessSignals(_to_main_thread, _to_process, _set_timer, _timer_left)
     if gate.schedule.awaits_signal():
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making enumeration members of all takes 1 ms
@@ -306,7 +306,7 @@ def leave(gate: Gate) -> None:
         _gate = None
 
 
-def _ring(number: int) -> bool:
+def _to_main_thread(number: int) -> bool:
     """Send a signal to the main thread; False where the program has no handler for it."""
     main = threading.main_thread().ident
     if main is None or not isinstance(_is_set(number), HandlerStandIn):
@@ -315,7 +315,7 @@ def _ring(number: int) -> bool:
     return True
 
 
-_POSTPONED = PostponedSignals(_ring)
+_POSTPONED = PostponedSignals(_to_main_thread)
 
 
 def _plain(handler: Any) -> Any:
@@ -351,11 +351,11 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
     return siginterrupt
 
 
-def _strike(number: int) -> bool:
+def _to_process(number: int) -> bool:
     """Send a signal to the process. With a handler, it is sent to the thread that runs handlers, because the system may
     choose a thread that does nothing. Without one, the system acts as always: it ends the process, or keeps a blocked
     signal."""
-    if _ring(number):
+    if _to_main_thread(number):
         return True
     _kill(os.getpid(), number)
     return False

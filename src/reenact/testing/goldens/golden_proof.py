@@ -18,6 +18,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.shell_text import typed
 from reenact.testing.expectations.judgement import asks_a_judge
+from reenact.testing.goldens.first_difference import first_line, parting
 from reenact.testing.goldens.golden_batch import several
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_execution import QUIET, RunOptions, re_enacted, served
@@ -28,7 +29,6 @@ from reenact.testing.goldens.golden_trace import ONLY_CUT, Golden
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
-from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.timetravel.preview import safe
 

@@ -112,9 +112,9 @@ class ForkAlarms(SignalTurns):
         self._gate = gate
         self._gate.signals = self.alarms = self
         self._alarm: Alarm | None = None
-        self.waits: Waiter | None = None
+        self.waiter: Waiter | None = None
         self._of_work: dict[int, Alarm] = {}
-        self.set: set[int] = set()
+        self.signals_set: set[int] = set()
         """The signals for which the agent has set a timer. The parent's signals of these sorts came from timers too."""
         self.struck_us: int | None = None
         """The time of the sent signal whose handler has not run yet."""
@@ -134,7 +134,7 @@ class ForkAlarms(SignalTurns):
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
             if wait_us:
-                self.set.add(_OF_WORK.get(which, ALARM_SIGNAL))
+                self.signals_set.add(_OF_WORK.get(which, ALARM_SIGNAL))
             if which == _REAL:
                 self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
                 self._waits_for_it()
@@ -171,16 +171,16 @@ class ForkAlarms(SignalTurns):
 
     def _waits_for_it(self) -> None:
         """After the cut, put the pending alarm among the gate's waiters. Locked."""
-        if self.waits is not None:
-            self._gate.waiting.pop(self.waits.tag, None)
-            self._time.due.over(self.waits.tag)
-            self.waits = None
+        if self.waiter is not None:
+            self._gate.waiting.pop(self.waiter.tag, None)
+            self._time.due.over(self.waiter.tag)
+            self.waiter = None
         alarm = self._alarm
         if alarm is None or not self._time.cut or self._gate.closed or self._gate.halted is not None:
             return
         self._rings += 1
         tag = Tag("t", ALARM, ALARM_SIGNAL, self._rings)
-        self.waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
+        self.waiter = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
         self._time.sets(tag, alarm.times)
         self._gate.waiting[tag] = waiter
         self._gate.attend(self._gate)
@@ -190,7 +190,7 @@ class ForkAlarms(SignalTurns):
     def _goes_off(self, waiter: Waiter) -> None:
         """An alarm is due: send its signal. (This wakes no strand: the strand that runs the handler counts itself.)"""
         self._gate.running -= 1
-        if waiter.halt is not None or self._gate.halted is not None or self._gate.closed or waiter is not self.waits:
+        if waiter.halt is not None or self._gate.halted is not None or self._gate.closed or waiter is not self.waiter:
             return
         if self._alarm is not None:
             self.rung = self._alarm.times
@@ -198,7 +198,7 @@ class ForkAlarms(SignalTurns):
         self._waits_for_it()
         self.in_vain += 1
         self.arrived = False
-        self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
+        self.struck_us = self._time.clock.mono_us() if self.process.to_process(ALARM_SIGNAL) else None
 
     def has_come(self, tag: Tag, times: TimerSpan | None) -> None:
         """Find the alarm that is pending after a signal was handed out (with ``times``: an alarm's signal). Locked."""
@@ -222,9 +222,9 @@ class ForkAlarms(SignalTurns):
             self._alarm = self._alarm.next(self._order.at_us)
             self._waits_for_it()
 
-    def ring(self) -> None:
+    def send_due_alarm(self) -> None:
         """Send the signal of a due alarm, without waiting for strands that run."""
-        waiter = self.waits
+        waiter = self.waiter
         if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
             del self._gate.waiting[waiter.tag]
             self._gate.release(waiter, proven=False)
@@ -238,7 +238,7 @@ class ForkAlarms(SignalTurns):
 
     def is_yet_to_come(self) -> bool:
         """Whether the world's time passes, and the pending alarm is not due by it yet."""
-        due_us = self.waits.deadline_us if self.waits is not None else None
+        due_us = self.waiter.deadline_us if self.waiter is not None else None
         return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
     def is_struck(self) -> bool:
@@ -251,7 +251,7 @@ class ForkAlarms(SignalTurns):
         self.struck_us = None
 
     def handles(self, number: int, *, raised: bool = False) -> None:
-        """The wait for the signal is over; the handler's exception is noted as the outcome of a call."""
+        """The handler of a sent signal runs below a transport, or has raised there: the order need not wait for it."""
         with self._gate.lock:
             if self._struck(number):
                 self.arrived = True
@@ -262,19 +262,19 @@ class ForkAlarms(SignalTurns):
         if blocked_us < 0 or self._time.ticking:
             return timers
         reach_us = self._order.at_us + blocked_us
-        return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
+        return [each for each in timers if each is not self.waiter or (each.deadline_us or 0) <= reach_us]
 
     def rings_in_vain(self) -> bool:
         """Whether no alarm is pending, or only a repeating one whose many last signals led to no other delivery."""
         most = _IN_VAIN if self._time.is_real else ENDLESS
-        return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
+        return self.waiter is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 
     # --- calls that an alarm cut short -------------------------------------------------------------------------
 
     def rang_in(self, event: int) -> Delivery | None:
         """The signal of the alarm that rang first in a call of the parent which is answered as a whole; None: none did,
         or the agent has set none here."""
-        if ALARM_SIGNAL not in self.set:
+        if ALARM_SIGNAL not in self.signals_set:
             return None
         if self._rang is None:
             rang: dict[int, Delivery] = {}
@@ -293,7 +293,7 @@ class ForkAlarms(SignalTurns):
         with self._gate.lock:
             rang = self.rang_in(event.number)
             came_us = event.ended_us if ended_by_alarm(event) else rang.at_us if rang is not None else None
-            if came_us is None or ALARM_SIGNAL not in self.set:
+            if came_us is None or ALARM_SIGNAL not in self.signals_set:
                 return False
             if self._alarm is None:
                 return True
@@ -330,18 +330,18 @@ class ForkAlarms(SignalTurns):
     def come_later(self, number: int) -> bool:
         """Whether signals with this number are still to come in the parent's order, after the cut. Locked."""
         first, real = self._order.head, self._time.is_real
-        if first is None or (number in self.set and (number == ALARM_SIGNAL or real)):
+        if first is None or (number in self.signals_set and (number == ALARM_SIGNAL or real)):
             return first is not None and first.tag[::2] == ("i", number) and self.is_the_alarms(first)
         later = (each.tag for each in self._order.later())
         return any(tag[::2] == ("i", number) and not self.is_asked_again(call_around(tag)) for tag in later)
 
     def is_an_alarms(self, number: int, kind: str = "i") -> bool:
         """Whether the agent's alarms send this signal."""
-        return kind == "i" and number == ALARM_SIGNAL and number in self.set
+        return kind == "i" and number == ALARM_SIGNAL and number in self.signals_set
 
     def is_the_alarms(self, head: Delivery) -> bool:
         """Whether the signal in the parent's order is the one that the pending alarm sends."""
-        return head.tag.number == ALARM_SIGNAL and self.waits is not None and not self._time.is_real
+        return head.tag.number == ALARM_SIGNAL and self.waiter is not None and not self._time.is_real
 
     def is_asked_again(self, event: int | None) -> bool:
         """Whether a call of the parent has been made again in the world. A signal in the middle of the recorded call is

@@ -189,7 +189,7 @@ class AnswerOrLive:
         gate = schedule.gate
         if not self.owned:
             gate.started()
-        schedule.await_answer(self.tag, self.call)
+        schedule.note_unanswered(self.tag, self.call)
         try:
             number = gate.take(self.tag)
         except Halt:
@@ -217,7 +217,7 @@ class AnswerOrLive:
 
     def _turn(self) -> Generator[Any, Any, int]:
         schedule = self.call.taped.schedule
-        schedule.await_answer(self.tag, self.call)
+        schedule.note_unanswered(self.tag, self.call)
         try:
             return (yield from schedule.gate.take_async(self.tag))
         except cancelled() as error:

@@ -74,8 +74,8 @@ class ForkSchedule(RecordedSchedule):
         self._number_next = 0
         self.unproven = 0
 
-    def await_answer(self, tag: Tag, call: Any) -> None:
-        """A call waits at ``tag``. A call that was cancelled in the parent may wait for a delivery that never comes."""
+    def note_unanswered(self, tag: Tag, call: Any) -> None:
+        """Note a call that waits at ``tag``, if its recorded counterpart was cancelled: its answer may never come."""
         if call.form == "open":
             self.unanswered[tag] = call
 
@@ -174,8 +174,8 @@ class ForkSchedule(RecordedSchedule):
             self.time.sets(due, times)
         super()._stands_in(name, due)
 
-    def _at(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
-        waiter = super()._at(place, waiting)
+    def _waiter_for(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
+        waiter = super()._waiter_for(place, waiting)
         if waiter is None and place.kind == "e":
             return next((own for tag, own in waiting.items() if tag.lane == OWN and self._place(tag) == place), None)
         return waiter
@@ -205,7 +205,7 @@ class ForkSchedule(RecordedSchedule):
         head = self.order.head
         if head is None:
             return self._after_order(at)
-        waiter = self._at(head.tag, at.waiting)
+        waiter = self._waiter_for(head.tag, at.waiting)
         if waiter is None and self._ignorable(head):
             return PendingChange(self._advance)
         if head.tag.kind == "i":
@@ -257,11 +257,11 @@ class ForkSchedule(RecordedSchedule):
         again = self.time.is_real or self.alarms.is_asked_again(call_around(head.tag))
         if again or not self.alarms.is_an_alarms(head.tag.number):
             return again
-        return settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head)
+        return settled if self.alarms.waiter is None else self._is_put_off(self.alarms.waiter, head)
 
     def _signal_is_next(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
         """The watch sends the signal that the parent's order has next, unless a waiter goes before its alarm."""
-        alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
+        alarm = self.alarms.waiter if self.alarms.is_the_alarms(head) else None
         if alarm is None:
             return None
         comes = self.time.comes(alarm, alarm.tag, None)
@@ -275,21 +275,21 @@ class ForkSchedule(RecordedSchedule):
         own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # own answers do not wait for the alarm
         return next(own, None) or self._due(at)
 
-    def signal_due(self, waited_us: int) -> bool:
+    def send_due_signal(self, waited_us: int) -> bool:
         """Whether the watch sends a signal, as in a replay; after the cut only a signal at its place."""
         head = self.order.head
         if self.cut and head is not None and head.tag.kind == "i":
             ahead = self.alarms.is_the_alarms(head) and self.alarms.is_yet_to_come()
             if ahead or self.alarms.is_struck() or self._is_left_out(head):
                 return False
-        return super().signal_due(waited_us)
+        return super().send_due_signal(waited_us)
 
     def _leaves(self, head: Delivery) -> None:
         """Go on without the next place of the order. If that is a timer, the code waits differently now."""
         alarm = self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
         if (head.tag.kind == "t" or alarm) and self.time.goes_by_time:
             self.time.departs()
-        if head.tag.kind == "i" and head.tag.number not in self.alarms.set and self.time.is_real:
+        if head.tag.kind == "i" and head.tag.number not in self.alarms.signals_set and self.time.is_real:
             self.time.remark(NOT_AGAIN)
         elif head.tag.kind == "i" and not alarm and not self.time.is_real:
             self.time.remark(LEFT_OUT)
@@ -302,7 +302,7 @@ class ForkSchedule(RecordedSchedule):
         return waiter if before is None else self._in_time(before, at, placed=False)
 
     def _first_before(self, tag: Tag, comes_us: int, at: Standstill) -> Waiter | None:
-        return self.time.by_arrival().first(tag, comes_us, self.time.known_us(), *at.held)
+        return self.time.by_moment().first(tag, comes_us, self.time.known_us(), *at.held)
 
     def _timer_goes(self, timers: list[Waiter], at: Standstill) -> Waiter | PendingChange | None:
         """The waiter to wake: the first of ``timers``, which have no place in the order, or one that is due sooner."""
@@ -310,8 +310,8 @@ class ForkSchedule(RecordedSchedule):
         comes = self.time.comes(timer, timer.tag, None) if timer is not None and self.time.goes_by_time else None
         if timer is None or comes is None:
             return self._first(timers, at)
-        queues, known_us = self.time.by_arrival(), self.time.known_us()
-        if UNSURE not in self.time.remarked and queues.is_near(timer.tag, comes, known_us, *at.held):
+        lines, known_us = self.time.by_moment(), self.time.known_us()
+        if UNSURE not in self.time.remarked and lines.is_near(timer.tag, comes, known_us, *at.held):
             return PendingChange(self.time.remark, (UNSURE,))
         return self._first([self._first_before(timer.tag, comes, at) or timer], at)
 
@@ -343,7 +343,7 @@ class ForkSchedule(RecordedSchedule):
         return self._due(at) if self.time.ticking else self._timer_goes([w for w in others if w.sleeper], at)
 
     def _after_order(self, at: Standstill) -> Waiter | PendingChange | None:
-        vain = self.alarms.waits if self.alarms.rings_in_vain() else None
+        vain = self.alarms.waiter if self.alarms.rings_in_vain() else None
         others = [each for tag, each in at.waiting.items() if tag.lane != "~never" and each is not vain]
         free = next((each for each in others if each.deadline_us is None), None)
         if free is not None:

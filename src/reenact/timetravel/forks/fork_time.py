@@ -74,7 +74,7 @@ class ForkTime:
         self._order = order
         self._gate = gate
         self._gate.waiting = WaiterTable(self._joins)
-        self._queues: WaiterLines | None = None
+        self._lines: WaiterLines | None = None
         self.clock = clock
         self.worked_us = worked_us
         self._worked_before_us = worked_us()
@@ -192,7 +192,7 @@ class ForkTime:
     def departs(self) -> None:
         """Note that the fork leaves its parent's times here."""
         self.progress.departed = True
-        self._queues = None  # from now on the moments of parts, and of waiters that can go already, matter
+        self._lines = None  # from now on the moments of parts, and of waiters that can go already, matter
 
     def remark(self, remark: str) -> None:
         """Make a remark on the fork, once."""
@@ -201,8 +201,7 @@ class ForkTime:
             self.tell(remark)
 
     def known_us(self) -> int:
-        """The agent's time now: in a resumption the world's, else virtual time with the code's working time since the
-        last delivery, as far as that is known."""
+        """The agent's time now, with the code's work since the last delivery as far as that is known."""
         if self.is_real:
             return self.real_now_us()
         return max(self._order.at_us, self.progress.known_us) if self.goes_by_time else self._order.at_us
@@ -314,13 +313,13 @@ class ForkTime:
             return
         with self._gate.lock:
             forgotten = self.due.asks(event, self.known_us(), issued_us, came_us)
-            if self._queues is not None and not self._queues.events.isdisjoint((event, forgotten)):
-                self._queues = None
+            if self._lines is not None and not self._lines.events.isdisjoint((event, forgotten)):
+                self._lines = None
 
     def sets(self, tag: Tag, times: TimerSpan) -> None:
         """A timer is set. Locked."""
         if self.due.sets(tag, times) in self._gate.waiting:
-            self._queues = None
+            self._lines = None
 
     def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
         """When a delivery comes that the parent handed out at ``at_us``, and for which a strand waits or is about to
@@ -334,17 +333,17 @@ class ForkTime:
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
         """Take in a waiter that begins to wait."""
-        if self._queues is None or replaces or self._queues.is_stale:
-            self._queues = None
+        if self._lines is None or replaces or self._lines.is_stale:
+            self._lines = None
         else:
-            self._queues.join(waiter)
+            self._lines.join(waiter)
 
-    def by_arrival(self) -> WaiterLines:
+    def by_moment(self) -> WaiterLines:
         """The waiters in the order of their moments. In a time of the fork's own, the moment of a waiter that can go
         already is now: its moment in the parent's order may be far away."""
-        if self._queues is None:
-            self._queues = WaiterLines(self._gate.waiting, self._coming_of, self._is_there)
-        return self._queues
+        if self._lines is None:
+            self._lines = WaiterLines(self._gate.waiting, self._coming_of, self._is_there)
+        return self._lines
 
     def _coming_of(self, waiter: Waiter) -> int | None:
         return self.comes(waiter, waiter.tag, self.then_us(waiter.tag) if waiter.tag.kind == "e" else None)
@@ -362,14 +361,14 @@ class ForkTime:
         """The waiter that goes before the next one in the order because its moment is earlier; None without one."""
         if comes is None or not self.goes_by_time:
             return None
-        return self.by_arrival().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
+        return self.by_moment().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
 
     def is_unsure(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> bool:
         """Whether it is uncertain that the next delivery of the order comes first, and no remark says so yet."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return False
         timer = self.due.timer(tag) is not None
-        return self.by_arrival().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
+        return self.by_moment().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
 
     def passes(self, tag: Tag, place: Tag | None) -> TimerSpan | None:
         """Have the time pass until a delivery. (Its place may be the next one, an earlier one or a later one.)

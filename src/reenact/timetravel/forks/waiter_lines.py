@@ -1,8 +1,8 @@
 """The waiters at the gate of a fork, kept in the order in which they come, so that a delivery looks at few.
 
 The moment of a timer, or of a recorded answer, is known once its waiter waits; if it can go already, its moment is now.
-So there is a queue for each sort, and nearly always the first waiter of a queue decides. A waiter that has left the
-gate is taken out of its queue when it is met there.
+So there is a line for each sort, and nearly always the first waiter of a line decides. A waiter that has left the
+gate is taken out of its line when it is met there.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.due_moments import LATE_US, UNSURE_US
 
 _SPARE = 64
-"""The queues are filled again when they have more places than twice the number of waiters and this many."""
+"""The lines are filled again when they have more places than twice the number of waiters and this many."""
 
 Place = tuple[int, int, Waiter]
-"""A waiter in a queue: when it comes, its number in the order of arrival, and the waiter."""
+"""A waiter in a line: when it comes, its number in the order of arrival, and the waiter."""
 
 _TIMER, _ANSWER, _TIMER_HERE, _EVENT_HERE, _OTHER_HERE = range(5)
-"""The queues. The last three hold waiters that can go already and always come now, so they have no moment."""
+"""The lines. The last three hold waiters that can go already and always come now, so they have no moment."""
 _TIMERS = (_TIMER, _TIMER_HERE)
 _ALL = (_TIMER, _ANSWER, _TIMER_HERE, _EVENT_HERE, _OTHER_HERE)
 _NOT_TIMERS = (_ANSWER, _EVENT_HERE, _OTHER_HERE)
@@ -64,7 +64,7 @@ class WaiterLines:
         self._comes = comes
         self._is_there = is_there
         self._joined = 0
-        self._queues: tuple[list[Place], ...] = tuple([] for _ in _ALL)
+        self._lines: tuple[list[Place], ...] = tuple([] for _ in _ALL)
         self.events: set[int] = set()
         """The calls, recorded ones and the fork's own, for whose answers a strand waits or has waited."""
         for waiter in waiting.values():
@@ -72,8 +72,8 @@ class WaiterLines:
 
     @property
     def is_stale(self) -> bool:
-        """Whether most waiters in the queues have left the gate, so that the queues should be filled again."""
-        return sum(map(len, self._queues)) > 2 * len(self._waiting) + _SPARE
+        """Whether most waiters in the lines have left the gate, so that the lines should be filled again."""
+        return sum(map(len, self._lines)) > 2 * len(self._waiting) + _SPARE
 
     def join(self, waiter: Waiter) -> None:
         """Take in a waiter that begins to wait."""
@@ -83,9 +83,9 @@ class WaiterLines:
             self.events.add(waiter.tag.number)
         coming = self._comes(waiter)
         if coming is not None:
-            insort(self._queues[_TIMER if timer else _ANSWER], (coming, self._joined, waiter))
+            insort(self._lines[_TIMER if timer else _ANSWER], (coming, self._joined, waiter))
         elif self._is_there(waiter):
-            line = self._queues[_TIMER_HERE if timer else _EVENT_HERE if event else _OTHER_HERE]
+            line = self._lines[_TIMER_HERE if timer else _EVENT_HERE if event else _OTHER_HERE]
             line.append((0, self._joined, waiter))
 
     # --- questions ---------------------------------------------------------------------------------------------
@@ -132,8 +132,8 @@ class WaiterLines:
     # --- lines -------------------------------------------------------------------------------------------------
 
     def _walk(self, number: int, but: tuple[Tag, ...], now_us: int) -> Iterator[Place]:
-        """The places of a queue, without the places of the tags in ``but``."""
-        line, at = self._queues[number], 0
+        """The places of a line, without the places of the tags in ``but``."""
+        line, at = self._lines[number], 0
         while at < len(line):
             place = line[at]
             waiter = place[2]
@@ -145,5 +145,5 @@ class WaiterLines:
                 yield place if number <= _ANSWER else (now_us, place[1], waiter)
 
     def _heads(self, lines: tuple[int, ...], but: tuple[Tag, ...], now_us: int) -> list[Place]:
-        """The first place of each queue."""
+        """The first place of each line."""
         return [place for line in lines if (place := next(self._walk(line, but, now_us), None))]
