@@ -28,6 +28,7 @@ PORTABLE = (
     "tests/ambient",
     "tests/http",
     "tests/order/test_peers.py",
+    "tests/order/test_postponed_signals.py",
     "tests/order/test_tasks.py",
     "tests/recording",
     "tests/store",

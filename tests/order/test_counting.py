@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import itertools
 import signal
 import subprocess
 import sys
@@ -13,13 +12,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import reenact
-from reenact.seams import background, lanes
-from reenact.seams.strands import postponed_signals, signals
+from reenact.seams import lanes
+from reenact.seams.strands import signals
 
 from .driver import World, record_and_replay
 
@@ -134,15 +132,3 @@ def test_a_call_may_have_moved_to_another_task_once_its_own_has_ended() -> None:
         return asyncio.run(main(getattr(world, "swapped", False)))
 
     record_and_replay(program, rounds=2)
-
-
-def test_patience_counts_only_while_the_main_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal that came in the middle of our own code waits on, however late the machine lets that code go on."""
-    moments = itertools.count(0, postponed_signals.PATIENCE_NS)
-    monkeypatch.setattr(postponed_signals, "_mono_ns", lambda: next(moments))
-    sent: list[Any] = []
-    monkeypatch.setattr(background, "start", sent.append)
-    postponed = postponed_signals.PostponedSignals(repr)
-    ways = [postponed.postpone(7, for_long=False) for _ in range(postponed_signals.TRIES + 2)]
-    assert ways == [True] * postponed_signals.TRIES + [False] * 2
-    assert len(sent) == 1, "one thread sends it each time"

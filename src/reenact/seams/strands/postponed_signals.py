@@ -1,76 +1,73 @@
-"""Signals that came in the middle of our own code: each is sent again a moment later, for a limited time."""
+"""Signals that came in the middle of our own code: their handlers run as soon as this code is left, or waits.
+
+The interpreter traces the main thread from the signal until then, so the handler runs before the next instruction of
+the agent, where it would have run without us. A handler that ran later could raise behind the ``try`` that is there for
+it, or after the program has taken its alarm back.
+"""
 
 from __future__ import annotations
 
-import _thread
+import sys
 from collections.abc import Callable
-
-from reenact.seams import background, lanes
-from reenact.seams.clock import REAL
-
-MOMENT_S = 0.0005
-"""The time after which a signal is sent again."""
-PATIENCE_NS = 250_000_000
-"""The longest postponement: our own code may wait for the system in an unforeseen place."""
-TRIES = 100
-"""The least number of postponements: on a loaded machine the main thread may not have run in that time."""
-_mono_ns = REAL.monotonic_ns
+from types import FrameType
+from typing import Any
 
 
 class PostponedSignals:
-    """Sends the signals from a thread of ours, which sleeps while there are none.
-
-    Once the thread exists, no code here lets the interpreter handle pending signals: each would be postponed again.
+    """Holds the handlers of postponed signals, and has them run. Used in the main thread alone.
 
     Args:
-        ring: Sends a signal to the main thread.
-
-    Attributes:
-        since: Since when each has been postponed, in nanoseconds, and how often.
-        sending: Held while signals are sent.
+        is_ours: Whether a frame runs our own code, in the middle of which no handler may run.
     """
 
-    def __init__(self, ring: Callable[[int], object]) -> None:
-        self.since: dict[int, tuple[int, int]] = {}
-        self.sending = _thread.allocate_lock()
-        self._ring = ring
-        self._numbers: set[int] = set()
-        self._begun = False
-        self._bell = _thread.allocate_lock()
-        self._bell.acquire()
+    def __init__(self, is_ours: Callable[[FrameType], bool]) -> None:
+        self._is_ours = is_ours
+        self._held: dict[int, Callable[[FrameType], object]] = {}
+        self._frame: FrameType | None = None
+        self._before: tuple[Any, Any, bool] = None, None, False
 
-    def postpone(self, number: int, for_long: bool) -> bool:
-        """Have a signal sent again in a moment, in the main thread.
+    def postpone(self, number: int, run: Callable[[FrameType], object], frame: FrameType) -> None:
+        """Have the handler of a signal run in the first frame that is not ours.
 
-        False where it has been postponed for long enough, unless ``for_long`` is set, or where no thread can be
-        started."""
-        now_ns = _mono_ns()
-        since_ns, tries = self.since.get(number, (now_ns, 0))
-        self.since[number] = since_ns, tries + 1
-        if now_ns - since_ns > PATIENCE_NS and tries >= TRIES and not for_long:
-            return False
-        self._numbers.add(number)
-        if not self._begun:
-            self._begun = True
-            try:
-                background.start(self._run)
-            except RuntimeError:
-                self._begun = False
-                return False
-        if self._bell.locked():
-            try:
-                self._bell.release()
-            except RuntimeError:  # a signal that came just now has released it
-                pass
-        return True
+        Args:
+            number: The signal's. As for the system, a signal of the same sort that is postponed already is the same.
+            run: Runs the handler, as if its signal had come in the given frame.
+            frame: The interrupted frame.
+        """
+        if not self._held:
+            self._listen(frame)
+        self._held[number] = run
 
-    def _run(self) -> None:
-        lanes.adopt_thread(None)
-        pause = _thread.allocate_lock()
-        pause.acquire()
-        while True:
-            self._bell.acquire()
-            pause.acquire(True, MOMENT_S)
-            while self._numbers:
-                with self.sending:  # unless the program has taken its handler away meanwhile
-                    self._ring(self._numbers.pop())
+    def _listen(self, interrupted: FrameType | None) -> None:
+        """Trace the frames that are entered from now on, and the frame to which our code returns."""
+        while interrupted is not None and self._is_ours(interrupted):
+            interrupted = interrupted.f_back
+        self._frame, tracer = interrupted, sys.gettrace()
+        if interrupted is None:
+            self._before = tracer, None, False
+        else:
+            self._before = tracer, interrupted.f_trace, interrupted.f_trace_opcodes
+            interrupted.f_trace, interrupted.f_trace_opcodes = self._at, True
+        sys.settrace(self._at)
+
+    def _at(self, frame: FrameType, event: str, arg: object) -> None:
+        """Called by the interpreter in each new frame, and at each instruction of the frame to which our code returns.
+
+        Raises:
+            BaseException: The handler raised it. It appears in ``frame``, as when a signal comes there."""
+        if self._is_ours(frame):
+            return
+        tracer, local, opcodes = self._before
+        sys.settrace(tracer)
+        if self._frame is not None:
+            self._frame.f_trace, self._frame.f_trace_opcodes = local, opcodes
+            self._frame = None
+        self._run(frame)
+
+    def _run(self, frame: FrameType) -> None:
+        """Run all handlers, also where one has raised: the interpreter ends the tracing with its exception."""
+        try:
+            self._held.pop(next(iter(self._held)))(frame)
+        finally:
+            if self._held:
+                self._run(frame)

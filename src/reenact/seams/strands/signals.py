@@ -7,8 +7,8 @@ waits, the program's own handler runs, and its error is raised there. In a repla
 itself, and its alarms, do not fire on their own. Where the main thread waits for another strand, the handler takes its
 turn like a woken strand, and counts until it has returned.
 
-While recording, a signal that comes in the middle of our own code is sent again a moment later: a handler may raise,
-and would leave our counts half done, or a lock of ours held for ever.
+While recording, the handler of a signal that comes in the middle of our own code runs as soon as this code is left
+(``postponed_signals``): a handler may raise, and would leave our counts half done, or a lock of ours held for ever.
 
 Only the handlers of a program that is recorded or replayed as a whole are heard. A handler that raises below a
 transport is left alone: its exception already is the outcome of that call.
@@ -25,6 +25,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from reenact.errors import Halt
@@ -80,22 +81,26 @@ class HandlerStandIn:
     @property
     def __call__(self) -> Callable[[int, Any], Any]:
         """The handler to call now. Runs in the main thread, between two instructions of its code."""
+        return self.chosen(sys._getframe(1))
+
+    def chosen(self, frame: FrameType) -> Callable[[int, Any], Any]:
+        """The handler to call if the signal comes in ``frame``."""
         gate = _gate
         if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # none in a forked child
             return self.handler
-        return _chosen(self, gate, sys._getframe(1))
+        return _chosen(self, gate, frame)
+
+    def run(self, frame: FrameType) -> None:
+        """Run the handler of a signal that has been postponed until ``frame``."""
+        self.chosen(frame)(self.number, frame)
 
 
 def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
-    if (
-        gate.signals.postpones(heard.number)
-        and _comes_amiss(gate, frame, below)
-        and _POSTPONED.postpone(heard.number, _taking)
-    ):
+    if gate.signals.postpones(heard.number) and _comes_amiss(frame):
+        _POSTPONED.postpone(heard.number, heard.run, frame)
         return _nothing
-    _POSTPONED.since.pop(heard.number, None)
     raises = heard.handler is signal.default_int_handler  # the handler raises, and no other code runs
     theirs = lane is None or lane.gate is not gate  # the lane is of another run, begun by a server
     call = None if raises or theirs else interrupted(lane, heard.owner)
@@ -215,10 +220,8 @@ def _counted(
 
 
 def _take(gate: Gate, turn: Tag) -> None:
-    """Wait for the turn of a handler.
-
-    A signal that comes during this is sent again afterwards. Without this, the handlers of a frequent signal would pile
-    up, each in the wait of the handler before."""
+    """Wait for the turn of a handler. The handlers of later signals run afterwards: the handlers of a frequent signal
+    would pile up, each in the wait of the handler before."""
     global _taking
     _taking = True
     try:
@@ -227,12 +230,13 @@ def _take(gate: Gate, turn: Tag) -> None:
         _taking = False
 
 
-def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
-    """Whether our own code is interrupted where it neither waits for a turn nor performs a live call."""
-    if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]  # in no stub
+def _comes_amiss(interrupted: FrameType) -> bool:
+    """Whether a frame is of our own code, and neither waits for a turn nor performs a live call."""
+    gate, lane = _gate, lanes.current()
+    if _taking or (gate is not None and gate.lock._is_owned()):  # type: ignore[attr-defined]  # in no stub
         return True
     name = interrupted.f_globals.get("__name__")
-    if below or interrupted.f_code in _WAITS:
+    if (lane is not None and lane.below) or interrupted.f_code in _WAITS:
         return name in _ENTERING
     if name == "threading" and interrupted.f_code.co_name in _LOCKING:
         return True
@@ -242,6 +246,7 @@ def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
     return str(name).startswith(_COUNTING)
 
 
+_POSTPONED = PostponedSignals(_comes_amiss)
 _OWNERS = HandlerOwners()
 
 
@@ -315,9 +320,6 @@ def _to_main_thread(number: int) -> bool:
     return True
 
 
-_POSTPONED = PostponedSignals(_to_main_thread)
-
-
 def _plain(handler: Any) -> Any:
     return handler.handler if isinstance(handler, HandlerStandIn) else handler
 
@@ -326,10 +328,7 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
     def set_handler(signalnum: int, handler: Any) -> Any:
         if _gate is not None and callable(handler) and not isinstance(handler, HandlerStandIn):
             handler = HandlerStandIn(int(signalnum), handler)
-        if not _POSTPONED.since:
-            return _plain(original(signalnum, handler))
-        with _POSTPONED.sending:  # a signal that is sent again must not meet the action that ends the process
-            return _plain(original(signalnum, handler))
+        return _plain(original(signalnum, handler))
 
     return set_handler
 
