@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -62,6 +63,29 @@ class Scene:
     def replays_exactly(self, run: str) -> None:
         """Its replay agrees in everything."""
         assert "same (exact)" in self.reenact("replay", run).err.decode()
+
+
+def at_a_terminal(desk: Desk, typed: str, *argv: str) -> tuple[int, str, str]:
+    """Status and output of one of our commands, with ``typed`` at a terminal as its standard input."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, typed.encode())
+        done = subprocess.run(
+            ["reenact", *argv],
+            cwd=desk.folder,
+            env=desk.environment,
+            stdin=theirs,
+            capture_output=True,
+            timeout=40,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        pytest.fail(f"it still waits: {error.stdout!r} {error.stderr!r}")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture

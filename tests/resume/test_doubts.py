@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,31 +14,8 @@ from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, Identities
 from tests.kit.recorded import Workbench
-from tests.resume.conftest import Scene
+from tests.resume.conftest import Scene, at_a_terminal
 from tests.resume.test_resume_points import WHOLE
-
-
-def at_a_terminal(scene: Scene, typed: str, *argv: str) -> tuple[int, str, str]:
-    """Status and output of one of our commands, with ``typed`` at a terminal as its standard input."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    try:
-        os.write(ours, typed.encode())
-        done = subprocess.run(
-            ["reenact", *argv],
-            cwd=scene.folder,
-            env=scene.desk.environment,
-            stdin=theirs,
-            capture_output=True,
-            timeout=40,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        pytest.fail(f"it still waits: {error.stdout!r} {error.stderr!r}")
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def test_from_a_step_it_names_what_to_type_and_asks_at_a_terminal(scene: Scene) -> None:
@@ -53,7 +28,7 @@ def test_from_a_step_it_names_what_to_type_and_asks_at_a_terminal(scene: Scene) 
     assert command[:2] == ["reenact", "resume"] and command[2].startswith(f"{run[-8:]}:")
     assert command[3:] == ["--settle", "retry"] and told["doubted"]["name"] == "pay"
     assert f"next: {' '.join(command)}" in told["message"]
-    code, out, err = at_a_terminal(scene, "retry\n", "resume", f"{run}:paying#1")
+    code, out, err = at_a_terminal(scene.desk, "retry\n", "resume", f"{run}:paying#1")
     assert (code, out.splitlines()) == (0, [*WHOLE[:2], *WHOLE]), err
     assert "pay is in doubt: it was begun as event" in err
     assert list(scene.counts()["asked"].values()) == [1, 1, 2, 1, 1]
@@ -70,7 +45,7 @@ def test_a_write_that_raised_is_said_to_have_raised(scene: Scene) -> None:
     assert "raised OSError: the printer is jammed: whether it happened is not known" in said
     assert "the error does not tell whether it had acted before; --settle" in said and "under way" not in said
     number = said.partition("pay (event ")[2].partition(",")[0]
-    code, out, err = at_a_terminal(scene, "done\n1\n", "resume")
+    code, out, err = at_a_terminal(scene.desk, "done\n1\n", "resume")
     assert (code, out.splitlines()) == (0, WHOLE), err
     assert f"reenact: pay (event {number}) raised OSError: the printer is jammed.\n" in err
     assert set(scene.counts()["asked"].values()) == {1}
@@ -84,7 +59,7 @@ def test_what_was_done_before_the_question_is_not_done_again(scene: Scene) -> No
     scene.mark("die 4")  # a fork writes on, and is killed in the middle of a write
     scene.desk.run("reenact", "fork", f"{run}:0", "--allow-write", "pay", "--settle", "retry")
     scene.mark("die 4", False)
-    code, out, err = at_a_terminal(scene, "retry\nstop\n", "resume", run)
+    code, out, err = at_a_terminal(scene.desk, "retry\nstop\n", "resume", run)
     assert (code, out.splitlines()) == (3, WHOLE[:3]), err
     assert "was under way when the run broke off" in err and "pay is in doubt" in err
     assert list(scene.counts()["asked"].values()) == [1, 2, 1, 1], "a word on one write is none on another"
@@ -115,7 +90,7 @@ def test_at_a_terminal_the_result_is_asked_for(scene: Scene) -> None:
     scene.mark("die 3")
     scene.record()
     scene.mark("die 3", False)
-    code, out, err = at_a_terminal(scene, "done\n3\n", "resume")
+    code, out, err = at_a_terminal(scene.desk, "done\n3\n", "resume")
     assert (code, out.splitlines()) == (0, WHOLE), err
     assert "What was its result?" in err
     assert set(scene.counts()["asked"].values()) == {1}

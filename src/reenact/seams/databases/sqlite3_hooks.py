@@ -36,14 +36,7 @@ PORTION: Final = 1_000
 """The number of rows that are read at once."""
 _BY_POSITION: Final = 4
 """The number of arguments of ``connect`` between the database and the factory."""
-_SAID_DONE: Final[Mapping[str, Any]] = {
-    "columns": None,
-    "rows": [],
-    "more": False,
-    "rowcount": -1,
-    "lastrowid": None,
-    "open": False,
-}
+_SAID_DONE: Final[Any] = {"columns": None, "rows": [], "more": False, "rowcount": -1, "lastrowid": None, "open": False}
 """The result of a statement that a person took as made (``--settle done``): its answer is not known."""
 _classes: dict[tuple[type, type], type] = {}
 

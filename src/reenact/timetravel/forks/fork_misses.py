@@ -12,6 +12,7 @@ from reenact.timetravel.forks.ladder import ForkQuestion
 from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.plan import said_of
 from reenact.timetravel.forks.refusals import unwritten
+from reenact.timetravel.forks.resume_points import has_failed
 
 
 class ForkMisses:
@@ -46,7 +47,11 @@ class ForkMisses:
         if standing is None or standing.undone:
             return None
         plan, (lane, call, write, found) = calls.plan, question
-        failed = found.answer is not None and found.answer.number in plan.retries
+        here = standing.claim.run == calls.session.run.id
+        retried = found.answer is not None and found.answer.number in plan.retries
+        failed = retried and (here or has_failed(standing.outcome))
+        if failed and call.kind is Kind.DB and isinstance(standing.outcome, Value):
+            return None  # its transaction is made again
         elsewhere = calls.counterparts.is_elsewhere(call)
         if standing.outcome is not None and not failed and not elsewhere:
             return calls.given(question, standing.outcome, standing.body, standing.why)

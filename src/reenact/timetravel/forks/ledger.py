@@ -140,29 +140,13 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
         if each.call.head.get("database") != same:
             continue
         ending = ends_with(each.call)
-        if ending == "commit" or not (ending or taken_back or _may_be_open(recording, each)):
+        if ending == "commit" or not (ending or taken_back or may_be_open(recording, each)):
             return False
         taken_back = taken_back or ending == "rollback"
     return taken_back or recording.run.status is not Status.RECORDING  # the process ended without a commit
 
 
-def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:
-    """Statements whose transaction was open when their process ended, in order: the database has rolled them back. For
-    a database with several connections, only those after the last end of a transaction on any of them."""
-    found: list[Event] = []
-    settled: set[object] = set()
-    for event in recording.events(kinds=[Kind.DB], backwards=True):
-        database = event.call.head.get("database")
-        if database in settled:
-            continue
-        if ends_with(event.call) or not _may_be_open(recording, event):
-            settled.add(database)
-        elif acts(event.call) and "sql" in event.call.head and isinstance(event.outcome, Value):
-            found.append(event)
-    return tuple(reversed(found))
-
-
-def _may_be_open(recording: Recording, event: Event) -> bool:
+def may_be_open(recording: Recording, event: Event) -> bool:
     """Whether a transaction may have been open after a call on a database; only statements show this."""
     if "sql" not in event.call.head or not isinstance(event.outcome, Value):
         return True

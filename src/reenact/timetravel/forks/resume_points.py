@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Container
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
-from reenact.facts.call import EndKind, Failure, Stream
+from reenact.facts.call import EndKind, Failure, Kind, Outcome, Stream, Value
 from reenact.facts.effects import UNMADE, acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -14,8 +15,9 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status
+from reenact.seams.databases.statements import ends_with
 from reenact.timetravel.forks.fork_points import inside
-from reenact.timetravel.forks.ledger import taken_back_at_the_end
+from reenact.timetravel.forks.ledger import may_be_open
 
 _ERROR = 400
 """The lowest HTTP status of a failed request."""
@@ -38,23 +40,24 @@ class ResumePoint:
     until: int | None = None
 
 
-def resume_point_of(recording: Recording) -> ResumePoint:
+def resume_point_of(recording: Recording, happened: Container[int]) -> ResumePoint:
     """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call without an end; else at
     the call with which it failed; else after its last event. In any case not after a write that its database has rolled
-    back.
+    back. ``happened``: the numbers of the calls in doubt of which a user says that they happened.
 
     Raises:
         UsageError: The run was not interrupted and has not failed.
     """
     require_broken(recording.run)
     typed = _ctrl_c(recording)
-    return _with_taken_back(recording, _before(recording, typed) if typed is not None else _broken_off(recording))
+    head = _before(recording, typed) if typed is not None else _broken_off(recording)
+    return _with_taken_back(recording, head, happened)
 
 
-def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
+def _with_taken_back(recording: Recording, head: ResumePoint, happened: Container[int]) -> ResumePoint:
     """A write that the database rolled back when the process ended is made again, with its transaction. If a tool made
     the write, the tool did more than this write, and a user must decide."""
-    lost = taken_back_at_the_end(recording)
+    lost = _taken_back(recording, happened)
     if not lost:
         return head
     tools = tuple({each.number: each for event in lost if (each := inside(recording, event)) is not None}.values())
@@ -65,6 +68,25 @@ def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
         retries=tuple(sorted({*head.retries, *(event.number for event in lost)})),
         doubts=(*head.doubts, *(tool for tool in tools if acts(tool.call) and tool not in head.doubts)),
     )
+
+
+def _taken_back(recording: Recording, happened: Container[int]) -> tuple[Event, ...]:
+    """Statements whose transaction was open when their process ended, in order: the database has rolled them back. A
+    commit without an answer ends a transaction only if it ``happened``. For a database with several connections, only
+    those after the last end of a transaction on any of them."""
+    found: list[Event] = []
+    settled: set[object] = set()
+    for event in recording.events(kinds=[Kind.DB], backwards=True):
+        database, ending = event.call.head.get("database"), ends_with(event.call)
+        answered = isinstance(event.outcome, Value)
+        unknown = ending == "commit" and not answered and (inside(recording, event) or event).number not in happened
+        if database in settled or unknown:
+            continue
+        if ending or not may_be_open(recording, event):
+            settled.add(database)
+        elif acts(event.call) and "sql" in event.call.head and answered:
+            found.append(event)
+    return tuple(reversed(found))
 
 
 def _broken_off(recording: Recording) -> ResumePoint:
@@ -140,25 +162,21 @@ def _outermost(recording: Recording) -> list[Event]:
 
 def _failing(recording: Recording) -> Event | None:
     """The latest failed call that is the last of its lane: if a lane went on, the run failed with something else."""
-    last: dict[str, Event] = {}
-    for event in _outermost(recording):
-        last[event.lane] = event
-    failed = [event for event in last.values() if _has_failed(event)]
+    last = {event.lane: event for event in _outermost(recording)}
+    failed = [event for event in last.values() if has_failed(event.outcome)]
     return max(failed, key=lambda event: event.number, default=None)
 
 
 def _is_cut_short(event: Event) -> bool:
     """Whether a call failed, or was cancelled."""
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
-    return _has_failed(event) or (end is not None and end.kind is EndKind.CANCELLED)
+    return has_failed(event.outcome) or (end is not None and end.kind is EndKind.CANCELLED)
 
 
-def _has_failed(event: Event) -> bool:
-    outcome = event.outcome
-    if isinstance(outcome, Failure):
-        return True
+def has_failed(outcome: Outcome | None) -> bool:
+    """Whether an outcome is an error, or a response with the status of one."""
     if not isinstance(outcome, Stream):
-        return False
+        return isinstance(outcome, Failure)
     status = outcome.head.get("status")
     error = outcome.end is not None and outcome.end.kind is EndKind.ERROR
     return error or (isinstance(status, int) and status >= _ERROR)

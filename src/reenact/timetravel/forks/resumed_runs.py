@@ -12,12 +12,13 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, UsageError
-from reenact.facts.call import EndKind, Json, Stream
+from reenact.facts.call import EndKind, Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.served_requests import preamble_of
+from reenact.seams.databases.statements import ends_with
 from reenact.store.nested_runs import holder_of
 from reenact.timetravel import preview
 from reenact.timetravel.event_contents import error_of, error_text, form_of, status_of
@@ -88,7 +89,7 @@ def resumption(
     if not (again and run.status is Status.OK):
         require_broken(run)
     base = run if again else _furthest(store, run)
-    head = ResumePoint(again[0]) if again and run.status is Status.OK else resume_point_of(store.open(base))
+    head = ResumePoint(again[0]) if again and run.status is Status.OK else resume_point_of(store.open(base), results)
     at = min((head.at, *again))
     doubts = tuple(event for event in head.doubts if event.number not in results)
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")
@@ -117,10 +118,11 @@ def require_settled(told: Resumption) -> None:
         form = told.forms.get(event.name, "…")
         if not word:
             how, why = how_left(event)
+            again = "its transaction" if event.kind == Kind.DB and ends_with(event.call) else "it"
             raise EffectInDoubt(
                 f"{where} {how}: whether it happened is not known",
-                cause=f"{why}; --settle retry makes it again, --settle done --result {event.number}='{form}' takes it "
-                "as made, with what it gave",
+                cause=f"{why}; --settle retry makes {again} again, --settle done --result {event.number}='{form}' "
+                "takes it as made, with what it gave",
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
             )
@@ -253,14 +255,15 @@ Asking = Callable[[Event], tuple[Settling, Json]]
 """Asks a person about a write in doubt: whether it happened, and its result."""
 
 
-def settled(told: Resumption, ask: Asking) -> Resumption:
+def settled(store: Store, told: Resumption, ask: Asking) -> Resumption:
     """The resumption with a user's answer for each write in doubt."""
-    if told.plan.settle:
+    if told.plan.settle or not told.doubts:
         return told
     known = told.plan.settled
     asked = {event.number: ask(event) for event in told.doubts if by_number(event.number) not in known}
     words: dict[str, Settling] = {by_number(number): word for number, (word, _) in asked.items()}
     results = {number: result for number, (word, result) in asked.items() if word == "done"}
-    left = tuple(event for event in told.doubts if event.number not in results)
-    plan = replace(told.plan, settled={**known, **words}, results={**told.plan.results, **results})
-    return replace(told, plan=plan, doubts=left)
+    results = {**told.plan.results, **results}
+    retries = resume_point_of(store.open(told.base), results).retries
+    plan = replace(told.plan, settled={**known, **words}, results=results, retries=retries)
+    return replace(told, plan=plan, doubts=tuple(event for event in told.doubts if event.number not in results))

@@ -60,7 +60,7 @@ def command(
         told = resumed_runs.resumption(store, run, named.event or "", settle or "", results, given)
         asks = sys.stdin.isatty() and not shell.json
         if asks:
-            told = resumed_runs.settled(told, lambda event: _asked(shell, event))
+            told = resumed_runs.settled(store, told, lambda event: _asked(shell, event))
         resumed_runs.require_settled(told)
         url = store.url
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
@@ -83,7 +83,7 @@ def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks
             if not word:
                 return report
             told = resumed_runs.settled_on_the_way(store, told, report, word, result)
-        told = resumed_runs.settled(told, lambda event: _asked(shell, event))
+            told = resumed_runs.settled(store, told, lambda event: _asked(shell, event))
         resumed_runs.require_settled(told)
 
 
