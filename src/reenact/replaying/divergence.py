@@ -255,11 +255,15 @@ def read_past(event: Event, next_command: str) -> Divergence:
     )
 
 
-def end_of_recording(event: int | None, next_command: str) -> Divergence:
-    """The divergence where everything waits and the recording has nothing more to give."""
+def end_of_recording(event: int | None, next_command: str, call: Call | None = None) -> Divergence:
+    """The divergence where the recording has nothing more: for a further ``call``, or since everything waits."""
+    told = ": the agent waits for something that was never handed over"
+    if call is not None:
+        told = f", before {call.kind.value} {call.name}{_place(call)}"
     return Divergence(
-        "the recording ends here: the agent waits for something that was never handed over",
+        f"the recording ends here{told}",
         event=event,
+        source=call.source if call is not None else None,
         reason="end",
         cause="the recorded process died or was cut off at this point",
         next_command=next_command,

@@ -56,14 +56,7 @@ class AgentOutput(NamedTuple):
     returned: str | None = None
 
 
-def save(
-    store: Store,
-    session: ReplaySession,
-    said: AgentOutput,
-    failed: bool,
-    clock: Clock,
-    entropy: Entropy,
-) -> Run:
+def save(store: Store, session: ReplaySession, said: AgentOutput, failed: bool, clock: Clock, entropy: Entropy) -> Run:
     """Write a replay as a child of the run it replayed.
 
     Args:

@@ -314,11 +314,7 @@ class ReplayingProcess:
     @property
     def enforcement(self) -> tuple[str, ...]:
         """The means that keep the program from the world, in the words of a report."""
-        return (
-            _HOOK,
-            "own process",
-            *self.isolation.words(),
-        )
+        return (_HOOK, "own process", *self.isolation.words())
 
     def _joined(self, before: Preamble) -> None:
         """Take in the faults of the process around the request: a stop of the process stops the request."""

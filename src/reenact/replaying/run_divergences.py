@@ -15,7 +15,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.replaying import divergence as words
 from reenact.replaying.matching import Miss
 from reenact.replaying.tape import Tape
@@ -70,6 +70,9 @@ class RunDivergences:
             return words.renamed(nearest, miss.names, path, call, next_command)
         if miss.reason == "ambiguous":
             return words.ambiguous(nearest, call, next_command)
+        if self._run.status is Status.INTERRUPTED and next(self._tape.unused(), None) is None:
+            last = self._run.interrupted_at
+            return words.end_of_recording(last, self.next(last), call)
         if nearest is None or miss.reason == "added":
             return words.added(call, path, next_command, imported=is_imported(self._run))
         body = self._tape.body(nearest)

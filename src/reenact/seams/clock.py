@@ -29,17 +29,7 @@ from reenact.seams.wallclock import WallClock
 __all__ = ["EXEMPT", "REAL", "rebinding"]
 
 EXEMPT: Final = frozenset(
-    {
-        "asyncio",
-        "hypothesis",
-        "multiprocessing",
-        "reenact",
-        "selectors",
-        "socketserver",
-        "subprocess",
-        "trio",
-        "uvloop",
-    }
+    {"asyncio", "hypothesis", "multiprocessing", "reenact", "selectors", "socketserver", "subprocess", "trio", "uvloop"}
 )
 """Packages whose reads are not the agent's: how often they read the clock depends on the system, not on the agent.
 ``hypothesis`` looks whenever the collector runs.
