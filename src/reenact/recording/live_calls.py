@@ -150,9 +150,7 @@ class RecordTurn(GateTurn):
         self.event = call.event
         self.make = make
         self.what = what
-        self.gate = session.gate
-        self.tag = event_tag(call.event, part)
-        self.owned = call.owned
+        super().__init__(session.gate, event_tag(call.event, part), call.owned)
 
     def then(self, number: int | None) -> None:
         """Note the delivery under this number; a delivery after the end of the run is not noted."""

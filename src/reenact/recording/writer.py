@@ -23,9 +23,8 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, OutputPrinted, Record, RunClosed, SegmentArrived
 from reenact.recording.value_limits import Limits
 from reenact.seams import background, lanes
-from reenact.seams.async_backends import cancelled
 from reenact.seams.loop_callbacks import post
-from reenact.seams.turns import rejoin_cancelled
+from reenact.seams.turns import rejoining
 
 GATHER_S = 0.02
 """How long records gather before they are written; well below the 50 ms within which they must reach the file."""
@@ -119,11 +118,7 @@ class Receipt:
             post(loop, lambda: None if future.done() else future.set_result(None), here=False)
 
         if self._listen(arrived):
-            try:
-                yield from future
-            except cancelled() as error:
-                yield from rejoin_cancelled(error).__await__()
-                raise
+            yield from rejoining(future.__await__())
 
 
 def _size(record: Record) -> int:

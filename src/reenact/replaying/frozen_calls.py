@@ -83,18 +83,7 @@ class ServingTurn(GateTurn):
         self.part = part
         self.data = data
         self.gives = gives
-        self.gate = session.gate
-        self.tag = event_tag(recorded.number, part)
-        self.owned = owned
-
-    def wait(self) -> Any:
-        """Wait in a thread. For a counted strand the wait is one step at the gate, because a replay waits at every
-        answer."""
-        if not self.owned:
-            return super().wait()
-        self.gate.take(self.tag)
-        self.session.served(self.recorded, self.part, self.data)
-        return self.gives
+        super().__init__(session.gate, event_tag(recorded.number, part), owned)
 
     def then(self, number: int | None) -> Any:
         """Hand the part over."""
@@ -111,9 +100,7 @@ class SettlingTurn(GateTurn):
         self.session = session
         self.recorded = recorded
         self.outcome = outcome
-        self.gate = session.gate
-        self.tag = event_tag(recorded.number, 0)
-        self.owned = owned
+        super().__init__(session.gate, event_tag(recorded.number, 0), owned)
 
     def then(self, number: int | None) -> None:
         """Compare the outcome."""

@@ -8,18 +8,17 @@ library itself acts. The result comes back as the value of the ``yield``; an exc
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar
 
 from reenact.abc.session import Turn
 from reenact.seams.suspension import Suspension
-from reenact.seams.turns import rejoin_cancelled
+from reenact.seams.turns import ANYWHERE, rejoin_cancelled
 
 T = TypeVar("T")
 Steps = Generator[Turn[Any], Any, T]
-_ANYWHERE = nullcontext()
 
 
 def in_thread(steps: Steps[T]) -> T:
@@ -78,7 +77,7 @@ class Work:
     rested = True
     """Whether other code of the agent may have run meanwhile."""
 
-    def __init__(self, work: Callable[[], Any], scope: AbstractContextManager[Any] = _ANYWHERE) -> None:
+    def __init__(self, work: Callable[[], Any], scope: AbstractContextManager[Any] = ANYWHERE) -> None:
         self.work = work
         self.scope = scope
 

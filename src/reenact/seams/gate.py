@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import _thread
 import functools
-from collections.abc import Callable, Generator, Sized
+from collections.abc import Callable, Sized
 from contextvars import ContextVar
 from typing import Any
 
@@ -27,7 +27,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.loop_callbacks import post, stop_tasks
 from reenact.seams.process_signals import SignalTurns
 from reenact.seams.schedules import PendingChange, Schedule, Standstill
-from reenact.seams.waits import RECALLED, Rest, Waiter, rest
+from reenact.seams.waits import RECALLED, Rest, Wait, Waiter, rest
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
@@ -275,7 +275,7 @@ class Gate:
         assert waiter.number is not None
         return waiter.number
 
-    def take_async(self, tag: Tag) -> Generator[Any, Any, int]:
+    def take_async(self, tag: Tag) -> Wait:
         """``take`` for a coroutine (``yield from``). Its loop is the counted strand, and leaves the count by itself."""
         loop = lanes.running_loop()
         if loop is None or lanes.current_task(loop) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import coroutine
 from typing import Any
 
@@ -18,6 +18,7 @@ from reenact.seams.async_backends import cancelled
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.suspension import Suspension
+from reenact.seams.waits import Wait
 
 RESTED = "flags/rested"
 """The ambient source that tells how a coroutine rested while a connection to the world was closed: how many turns of
@@ -93,8 +94,12 @@ class MappedTurn:
         return self.make((yield from self.turn.__await__()))
 
 
+ANYWHERE = nullcontext()
+"""The scope of a wait without one."""
+
+
 class GateTurn(ABC):
-    """A turn at the gate. When it has come, ``then(number)`` returns the turn's result.
+    """A turn at the gate. When it has come, ``then(number)`` returns the turn's result. A coroutine waits in ``scope``.
 
     Args:
         gate: The gate at which to wait.
@@ -102,9 +107,10 @@ class GateTurn(ABC):
         owned: Whether the gate counts the calling unit (a thread whose start no hook saw is counted only here).
     """
 
-    __slots__ = ("gate", "owned", "tag")
+    __slots__ = ("gate", "owned", "scope", "tag")
 
     def __init__(self, gate: Gate, tag: Tag, owned: bool) -> None:
+        self.scope: AbstractContextManager[None] = ANYWHERE
         self.gate = gate
         self.tag = tag
         self.owned = owned
@@ -124,12 +130,7 @@ class GateTurn(ABC):
             self.gate.blocked()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        try:
-            number = yield from self.gate.take_async(self.tag)
-        except cancelled() as error:
-            yield from rejoin_cancelled(error).__await__()
-            raise
-        return self.then(number)
+        return self.then((yield from rejoining(self.gate.take_async(self.tag), self.scope)))
 
 
 async def rejoin(*, rested: bool = True) -> None:
@@ -149,6 +150,16 @@ async def rejoin(*, rested: bool = True) -> None:
         return
     with _shielded():
         await _bare_turn(lane.gate, tag)
+
+
+def rejoining(wait: Wait, scope: AbstractContextManager[None] = ANYWHERE) -> Wait:
+    """Wait in a coroutine, in a scope. If it is cancelled meanwhile, it takes another turn before it goes on."""
+    try:
+        with scope:
+            return (yield from wait)
+    except cancelled() as error:
+        yield from rejoin_cancelled(error).__await__()
+        raise
 
 
 async def rejoin_cancelled(error: BaseException) -> None:
@@ -225,7 +236,7 @@ def _passing_turns(turns: int, thrown: int, raised: int) -> Generator[None, Any,
 
 
 @coroutine
-def _bare_turn(gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
+def _bare_turn(gate: Gate, tag: Tag) -> Wait:
     """A turn that hands over nothing; a cancellation simply ends the wait for it."""
     return (yield from gate.take_async(tag))
 
@@ -235,7 +246,7 @@ def _shielded() -> Any:
 
     Turns of other backends are shielded already."""
     anyio = sys.modules.get("anyio") if lanes.backend() is None else None
-    return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
+    return anyio.CancelScope(shield=True) if anyio is not None else ANYWHERE
 
 
 def parent_path(path: str) -> tuple[str, bool]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from reenact.errors import Halt
 from reenact.facts.order import Tag
 
+Wait = Generator[Any, Any, int]
+"""The wait of a coroutine for its turn; gives the turn's number."""
 _nevers = itertools.count()
 
 RECALLED = -2

@@ -16,14 +16,12 @@ from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrive
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.frozen_calls import FrozenCall, Replayer, ServingTurn
-from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, GateTurn, MappedTurn, SuddenTurn, rejoin_cancelled
-from reenact.seams.waits import RECALLED, never_tag
+from reenact.seams.turns import ANYWHERE, NOW, GateTurn, MappedTurn, SuddenTurn, rejoining
+from reenact.seams.waits import RECALLED, Wait, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import ForkCourse
 from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
-from reenact.timetravel.forks.fork_time import ForkTime
 
 
 class Fork(Protocol):
@@ -192,10 +190,8 @@ class AnswerOrLive:
         schedule.note_unanswered(self.tag, self.call)
         try:
             number = gate.take(self.tag)
-        except Halt:
-            raise
-        except BaseException:  # an alarm that rings earlier than in the parent, or where none rang
-            if schedule.cut:
+        except BaseException as error:  # an alarm that rings earlier than in the parent, or where none rang
+            if schedule.cut and not isinstance(error, Halt):
                 self.call.dropped()
             raise
         finally:
@@ -209,21 +205,17 @@ class AnswerOrLive:
         if not self.call.goes_live:
             if self._is_sudden:
                 return (yield from self.call.outcome().__await__())  # type: ignore[no-any-return]
-            number = yield from self._turn()
+            number = yield from rejoining(self._turn())
         if number != RECALLED:
             return self.call.outcome().then(number)  # type: ignore[no-any-return]
         goes_on = self.call.performed()
         return (yield from goes_on.__await__()) if isinstance(goes_on, MappedTurn) else goes_on
 
-    def _turn(self) -> Generator[Any, Any, int]:
+    def _turn(self) -> Wait:
         schedule = self.call.taped.schedule
         schedule.note_unanswered(self.tag, self.call)
         try:
             return (yield from schedule.gate.take_async(self.tag))
-        except cancelled() as error:
-            schedule.unanswered.pop(self.tag, None)
-            yield from rejoin_cancelled(error).__await__()
-            raise
         finally:
             schedule.unanswered.pop(self.tag, None)
 
@@ -237,31 +229,30 @@ def _waited(goes_on: OwnCall | MappedTurn) -> Value | Failure | OwnCall:
     return goes_on.wait() if isinstance(goes_on, MappedTurn) else goes_on
 
 
-class _ReadScope:
-    """The scope of one read of a stream, or of a call with a single answer.
+class _AwaitScope:
+    """The scope in which a strand awaits something of a call that the fork performs: while it reads, and in its turn. A
+    cancelled strand awaits nothing more.
 
     Args:
-        time: The fork's time, which notes when the scope begins and ends.
-        event: The call.
+        call: The call.
         inner: The scope of the call.
     """
 
-    __slots__ = ("_event", "_inner", "_time")
+    __slots__ = ("_call", "_inner")
 
-    def __init__(self, time: ForkTime, event: int, inner: AbstractContextManager[None]) -> None:
-        self._time = time
-        self._event = event
+    def __init__(self, call: OwnCall, inner: AbstractContextManager[None]) -> None:
+        self._call = call
         self._inner = inner
 
     def __enter__(self) -> None:
-        self._time.rests(self._event, False)
+        self._call.rests(False)
         self._inner.__enter__()
 
-    def __exit__(self, *raised: Any) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         try:
-            self._inner.__exit__(*raised)
+            self._inner.__exit__(kind, error, trace)
         finally:
-            self._time.rests(self._event, True)
+            self._call.rests(error is not None or self._call.pauses)
 
 
 class OwnCall(LiveCall):
@@ -276,7 +267,7 @@ class OwnCall(LiveCall):
         scope: The path of its inner lane, if the lane has been handed out already.
     """
 
-    __slots__ = ("_compared", "_fork")
+    __slots__ = ("_compared", "_fork", "pauses")
 
     def __init__(
         self,
@@ -294,16 +285,19 @@ class OwnCall(LiveCall):
             self._scope.in_tool = lane.in_tool or calls_a_tool(call)
         self._fork = fork
         self._compared = compared
+        self.pauses = call.kind is Kind.PROCESS  # its output is read now and then: between two reads none is awaited
 
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """The agent's request, as the plan rewrites it."""
         return self._fork.outgoing(self._call, self.event, url, body)
 
     def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call. The output of a process is a stream that the agent reads now and then: only during a
-        read is output awaited from it."""
-        inner = super().enter()
-        return _ReadScope(self._fork.schedule.time, self.event, inner) if self._call.kind is Kind.PROCESS else inner
+        """The scope of the call."""
+        return _AwaitScope(self, super().enter()) if self._below else super().enter()
+
+    def rests(self, rests: bool) -> None:
+        """Note that no strand awaits anything of the call at present, or that one does again."""
+        self._fork.schedule.time.rests(self.event, rests)
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
@@ -347,6 +341,7 @@ class OwnCall(LiveCall):
         turn = super()._turn(part, make, what)
         if turn is not NOW:
             turn.tag = own_tag(self.event, part)
+            turn.scope = _AwaitScope(self, ANYWHERE)
         return turn
 
 
