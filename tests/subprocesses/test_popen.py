@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from reenact import open_store
 from tests.programs import read_program
 
 from .conftest import Agent
@@ -247,3 +248,33 @@ def test_a_recorded_block_keeps_what_passes_through_descriptors(agent: Agent) ->
     replayed = agent.replay()
     assert replayed.returncode == 0 and "verdict: same (exact)" in replayed.stderr, replayed.stderr
     assert agent.started() == 1
+
+
+STARTED_AND_NOT = {
+    "subprocess": """
+        import subprocess
+        for command in ("no-such-program", "true"):
+            try:
+                subprocess.run([command], stderr=subprocess.PIPE)
+            except FileNotFoundError as error:
+                print(error)
+    """,
+    "asyncio": """
+        import asyncio
+        async def main():
+            for command in ("no-such-program", "true"):
+                try:
+                    await (await asyncio.create_subprocess_exec(command, stderr=asyncio.subprocess.PIPE)).communicate()
+                except FileNotFoundError as error:
+                    print(error)
+        asyncio.run(main())
+    """,
+}
+
+
+@pytest.mark.parametrize("text", STARTED_AND_NOT.values(), ids=STARTED_AND_NOT)
+def test_only_a_process_that_started_shares_a_stream(agent: Agent, text: str) -> None:
+    agent.same(text)
+    with open_store(str(agent.folder / "store.sqlite")) as store:
+        (run,) = store.runs()
+        assert {f"{what}: {place}" for what, place, _ in store.open(run).gaps()} == {"inherited stdout: true"}

@@ -18,7 +18,7 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import encode, revealed, sealed
 from reenact.seams.colours import in_coroutine
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import listening
 from reenact.seams.late_resource import LateResource
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
@@ -44,13 +44,14 @@ def _creating(original: Any, *, shell: bool) -> Any:
         lane = listening()
         if lane is None:
             return await original(*args, **options)
-        call = guarded(lane, lambda: _described(lane, args, options, shell))
+        call = guarded(lane, lambda: _described(args, options, shell))
         crossing = begin(lane, lambda: call) if call is not None else None
         if call is None or crossing is None or crossing.mode == "rerun":
             return await original(*args, **options)
         limit = options.get("limit", 2**16)
         if crossing.mode == "frozen":
             process = await _pretend(call.name, crossing, options, limit)
+            guarded(lane, lambda: process_calls.shares(lane, call))
             start = later_coroutine(lane, original, args, options, shell)
             if start is not None:
                 process._reenact_later = late_process(
@@ -62,30 +63,25 @@ def _creating(original: Any, *, shell: bool) -> Any:
             heir = child_runs.environment_for(lane, args, options.get("env"))
         given = options if heir is None else {**options, "env": heir}
         process = await _start(crossing, lambda: original(*args, **given))
+        guarded(lane, lambda: process_calls.shares(lane, call))
         guarded(lane, lambda: _attach(process, call.name, crossing.event, limit))
         return process
 
     return create
 
 
-def _described(lane: Lane, args: tuple[Any, ...], options: dict[str, Any], shell: bool) -> Call:
+def _described(args: tuple[Any, ...], options: dict[str, Any], shell: bool) -> Call:
     command = process_calls.command_of(args[0] if shell else args)
     facts: dict[str, Json] = {"cwd": process_calls.place_of(options.get("cwd"))}
     changes = process_calls.changes_of(options.get("env"))
     if changes:
         facts["environment"] = changes
-    names = {
-        asyncio.subprocess.PIPE: "pipe",
-        asyncio.subprocess.DEVNULL: "nothing",
-        asyncio.subprocess.STDOUT: "stdout",
-    }
-    call = process_calls.start(command, shell, facts)
+    library = asyncio.subprocess
+    names = {library.PIPE: "pipe", library.DEVNULL: "nothing", library.STDOUT: "stdout"}
     for name in STREAMS:
         target = options.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
-        elif name != "stdin":
-            lane.session.gap(f"inherited {name}", call.name)
     return process_calls.start(command, shell, facts)
 
 

@@ -60,7 +60,7 @@ def _starting(module: Any, original: Any) -> Any:
             original(self, *args, **options)
             return
         asked = guarded(lane, lambda: _asked(module, signature.bind(self, *args, **options).arguments))
-        crossing = begin(lane, lambda: _described(lane, asked)) if asked is not None else None
+        crossing = begin(lane, lambda: asked.call) if asked is not None else None
         if asked is None or crossing is None or crossing.mode == "rerun":
             original(self, *args, **options)
             return
@@ -79,6 +79,7 @@ def _starting(module: Any, original: Any) -> Any:
             again = starter(module, lane, original, bound, asked.shell)
             if again is not None:
                 process.later = late_process(crossing, asked.args, again, functools.partial(take_pipes, self))
+        guarded(lane, lambda: process_calls.shares(lane, asked.call))
         guarded(lane, lambda: _attach(self, process, asked.bufsize))
 
     return __init__
@@ -87,7 +88,7 @@ def _starting(module: Any, original: Any) -> Any:
 class _StartArguments:
     """The arguments of one start, by name and in their final form."""
 
-    __slots__ = ("args", "bufsize", "call", "environment", "inherited", "shell")
+    __slots__ = ("args", "bufsize", "call", "environment", "shell")
 
     def __init__(self, call: Call, given: Mapping[str, Any]) -> None:
         self.call = call
@@ -95,7 +96,6 @@ class _StartArguments:
         self.bufsize: int = given.get("bufsize", -1)
         self.environment = given.get("env")
         self.shell = bool(given.get("shell")) or given.get("executable") is not None
-        self.inherited = tuple(name for name in STREAMS[1:] if given.get(name) is None)
 
 
 def _asked(module: Any, given: Mapping[str, Any]) -> _StartArguments:
@@ -114,12 +114,6 @@ def _asked(module: Any, given: Mapping[str, Any]) -> _StartArguments:
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
     return _StartArguments(process_calls.start(command, shell, facts), given)
-
-
-def _described(lane: Lane, asked: _StartArguments) -> Call:
-    for name in asked.inherited:
-        lane.session.gap(f"inherited {name}", asked.call.name)
-    return asked.call
 
 
 def _start(popen: Any, crossing: Live, start: Callable[[], None]) -> None:

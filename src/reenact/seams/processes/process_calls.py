@@ -112,6 +112,12 @@ def start(command: list[str] | str, shell: bool, facts: Mapping[str, Json]) -> C
     return _call(name_of(command, shell), Effect.WRITE, {}, asked)
 
 
+def shares(lane: Lane, call: Call) -> None:
+    """Name as gaps the output streams that the process of a start shares with this one: what it writes is not seen."""
+    for name in sorted({"stdout", "stderr"}.difference(json.loads(call.body))):
+        lane.session.gap(f"inherited {name}", call.name)
+
+
 def further(program: str, what: str, of: int, effect: Effect = Effect.READ, asked: Json = None) -> Call:
     """A further call that concerns a process.
 
