@@ -190,6 +190,11 @@ def unproven_order(numbers: Sequence[int], order: Json) -> str:
     )
 
 
+def signal_near(name: str) -> str:
+    """Why unchanged code may behave differently: a signal came there."""
+    return f"{name} came there: a handler that raises may leave the code at another place than it did{NOT_THE_CODE}"
+
+
 def result_differs(
     event: Event, before: Value | Failure | None, body: bytes, after: Value | Failure, next_command: str
 ) -> Divergence:

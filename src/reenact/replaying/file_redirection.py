@@ -410,13 +410,7 @@ class Redirect:
             act(path, dir_fd=dir_fd)
 
     def utime(
-        self,
-        path: Any,
-        times: Any = None,
-        *,
-        ns: Any = None,
-        dir_fd: int | None = None,
-        follow_symlinks: bool = True,
+        self, path: Any, times: Any = None, *, ns: Any = None, dir_fd: int | None = None, follow_symlinks: bool = True
     ) -> None:
         """``os.utime``."""
         given = {"times": times} if ns is None else {"ns": ns}

@@ -113,10 +113,7 @@ def exit_statuses(recorded: int | None, now: int) -> EndDifference | None:
     if recorded is None or recorded == now:
         return None
     return EndDifference(
-        "exit status",
-        f"exit status {now} instead of {recorded}",
-        None,
-        {"recorded": recorded, "now": now},
+        "exit status", f"exit status {now} instead of {recorded}", None, {"recorded": recorded, "now": now}
     )
 
 

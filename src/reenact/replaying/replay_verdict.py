@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 
 from reenact.errors import UnreplayableRun
@@ -13,6 +12,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.replay_lines import first_line, from_divergence, last_line
 from reenact.replaying.replay_report import EndDifference, Report
 from reenact.replaying.replay_session import ReplaySession
+from reenact.seams.strands.handler_lanes import signal_name
 
 _WAITS = "stopped where the program waits for a call without a recorded answer; what follows is unknown"
 
@@ -115,8 +115,7 @@ def conclude(
 
 
 def _handled_within(number: int) -> str:
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    return f"{name} came during a call that is answered as a whole: its handler did not run again"
+    return f"{signal_name(number)} came during a call that is answered as a whole: its handler did not run again"
 
 
 def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int:

@@ -166,13 +166,7 @@ class ForkServerClient:
         self.served = 0
 
     def __call__(
-        self,
-        argv: Sequence[str],
-        environment: Mapping[str, str],
-        *,
-        cwd: str,
-        close_fds: bool = True,
-        **streams: Any,
+        self, argv: Sequence[str], environment: Mapping[str, str], *, cwd: str, close_fds: bool = True, **streams: Any
     ) -> int:
         """Run a program, as ``run_program`` does, and with the same result.
 

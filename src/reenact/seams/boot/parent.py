@@ -170,9 +170,7 @@ def find_program(argv: Sequence[str], path: str | None) -> list[str]:
         )
     if beside is None:
         raise UsageError(
-            f"no program {name} was found",
-            cause="a typing mistake, or it is not on PATH",
-            next_command=f"which {name}",
+            f"no program {name} was found", cause="a typing mistake, or it is not on PATH", next_command=f"which {name}"
         )
     return [beside, *argv[1:]]
 

@@ -49,12 +49,13 @@ def own_lane(turn: Tag | None, interrupted: Lane | None) -> Lane | None:
     came = None if turn is None else interruption(turn)
     if turn is None or came is None or not turn.lane or interrupted is None:
         return None
-    path = f"{turn.lane}/{_name(turn.number)}#{came.run}"
+    path = f"{turn.lane}/{signal_name(turn.number)}#{came.run}"
     return Lane(path, interrupted.session, interrupted.gate, parent=interrupted.parent, origin=interrupted)
 
 
 @functools.cache
-def _name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal, or its number where this system has no such signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -129,10 +129,7 @@ def _reopened(outcome: Value | Failure, target: str) -> dict[str, Any]:
     url = sys.modules["yarl"].URL(target)
     headers = multidict.CIMultiDict([tuple(pair) for pair in outcome.head.get("headers") or ()])
     none: Any = multidict.CIMultiDictProxy(multidict.CIMultiDict())
-    roles = {
-        "request_info": reqrep.RequestInfo(url, "GET", none, url),
-        "headers": multidict.CIMultiDictProxy(headers),
-    }
+    roles = {"request_info": reqrep.RequestInfo(url, "GET", none, url), "headers": multidict.CIMultiDictProxy(headers)}
     key = outcome.head.get("key")
     if key is not None:
         fields = dict.fromkeys(reqrep.ConnectionKey._fields)

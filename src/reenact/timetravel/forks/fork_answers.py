@@ -270,13 +270,7 @@ class OwnCall(LiveCall):
     __slots__ = ("_compared", "_fork", "pauses")
 
     def __init__(
-        self,
-        fork: Fork,
-        lane: Lane,
-        call: Call,
-        event: int,
-        compared: Event | None = None,
-        scope: str = "",
+        self, fork: Fork, lane: Lane, call: Call, event: int, compared: Event | None = None, scope: str = ""
     ) -> None:
         super().__init__(fork.child, lane, call, event)
         if scope:

@@ -104,9 +104,7 @@ class Ladder:
         if fitting:
             return LadderResult(None, place, "more than one recorded call matches")
         return LadderResult(
-            None,
-            place,
-            "no recorded answer for this call" if place is None else f"differs from event {place.number}",
+            None, place, "no recorded answer for this call" if place is None else f"differs from event {place.number}"
         )
 
     def _ahead(self, path: str, last: int) -> Iterator[Event]:

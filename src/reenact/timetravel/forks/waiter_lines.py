@@ -55,10 +55,7 @@ class WaiterLines:
     """
 
     def __init__(
-        self,
-        waiting: dict[Tag, Waiter],
-        comes: Callable[[Waiter], int | None],
-        is_there: Callable[[Waiter], bool],
+        self, waiting: dict[Tag, Waiter], comes: Callable[[Waiter], int | None], is_there: Callable[[Waiter], bool]
     ) -> None:
         self._waiting = waiting
         self._comes = comes
