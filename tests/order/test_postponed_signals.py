@@ -106,6 +106,23 @@ def test_each_of_two_runs_although_one_raises(postponed: PostponedSignals) -> No
     assert log == ["ours ends", "handler in agent", "handler in agent", "caught, after _Rung"]
 
 
+def test_one_that_comes_during_the_handler_runs_before_the_next_instruction_too(postponed: PostponedSignals) -> None:
+    """The next instruction may be a call that waits, and no signal would end that wait."""
+
+    def ours_again(frame: FrameType) -> None:
+        _told(frame)
+        if len(log) < 60:
+            postponed.postpone(14, ours_again, sys._getframe())
+
+    ours = _interrupted(postponed, ours_again)
+
+    def agent() -> None:
+        ours(), log.append("the same line")  # type: ignore[func-returns-value]
+
+    agent()
+    assert log == ["ours ends", *["handler in agent"] * 59, "the same line"]
+
+
 def test_a_tracer_of_the_program_goes_on(postponed: PostponedSignals) -> None:
     ours = _interrupted(postponed, _told)
     seen: list[str] = []

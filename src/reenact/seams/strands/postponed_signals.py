@@ -27,13 +27,9 @@ class PostponedSignals:
         self._before: tuple[Any, Any, bool] = None, None, False
 
     def postpone(self, number: int, run: Callable[[FrameType], object], frame: FrameType) -> None:
-        """Have the handler of a signal run in the first frame that is not ours.
+        """Have the handler of a signal run in the first frame that is not ours: ``run`` is called with that frame.
 
-        Args:
-            number: The signal's. As for the system, a signal of the same sort that is postponed already is the same.
-            run: Runs the handler, as if its signal had come in the given frame.
-            frame: The interrupted frame.
-        """
+        ``frame`` is the interrupted one. As in the system, a signal that waits already does not wait twice."""
         if not self._held:
             self._listen(frame)
         self._held[number] = run
@@ -55,19 +51,27 @@ class PostponedSignals:
 
         Raises:
             BaseException: The handler raised it. It appears in ``frame``, as when a signal comes there."""
-        if self._is_ours(frame):
-            return
+        while self._held and not self._is_ours(frame):  # until there are none: the next instruction may block
+            self._run(self._stop(), frame)
+
+    def _stop(self) -> dict[int, Callable[[FrameType], object]]:
+        """End the tracing, and give the handlers that were held."""
         tracer, local, opcodes = self._before
         sys.settrace(tracer)
         if self._frame is not None:
             self._frame.f_trace, self._frame.f_trace_opcodes = local, opcodes
             self._frame = None
-        self._run(frame)
+        held, self._held = self._held, {}
+        return held
 
-    def _run(self, frame: FrameType) -> None:
-        """Run all handlers, also where one has raised: the interpreter ends the tracing with its exception."""
+    def _run(self, held: dict[int, Callable[[FrameType], object]], frame: FrameType) -> None:
+        """Run all handlers, also where one raises."""
         try:
-            self._held.pop(next(iter(self._held)))(frame)
+            held.pop(next(iter(held)))(frame)
+        except BaseException:
+            if self._held:  # the interpreter ends the tracing with an exception
+                held.update(self._stop())
+            raise
         finally:
-            if self._held:
-                self._run(frame)
+            if held:
+                self._run(held, frame)

@@ -90,16 +90,12 @@ class HandlerStandIn:
             return self.handler
         return _chosen(self, gate, frame)
 
-    def run(self, frame: FrameType) -> None:
-        """Run the handler of a signal that has been postponed until ``frame``."""
-        self.chosen(frame)(self.number, frame)
-
 
 def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
     if gate.signals.postpones(heard.number) and _comes_amiss(frame):
-        _POSTPONED.postpone(heard.number, heard.run, frame)
+        _POSTPONED.postpone(heard.number, lambda there: heard.chosen(there)(heard.number, there), frame)
         return _nothing
     raises = heard.handler is signal.default_int_handler  # the handler raises, and no other code runs
     theirs = lane is None or lane.gate is not gate  # the lane is of another run, begun by a server
@@ -351,9 +347,8 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to_process(number: int) -> bool:
-    """Send a signal to the process. With a handler, it is sent to the thread that runs handlers, because the system may
-    choose a thread that does nothing. Without one, the system acts as always: it ends the process, or keeps a blocked
-    signal."""
+    """Send a signal to the thread that runs handlers, because the system may choose one that does nothing. Without a
+    handler the system acts as always: it ends the process, or keeps a blocked signal."""
     if _to_main_thread(number):
         return True
     _kill(os.getpid(), number)
