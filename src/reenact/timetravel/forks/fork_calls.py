@@ -107,9 +107,9 @@ class ForkCalls:
         self._issued(question, number, place)
         return OwnCall(self, lane, question.call, number, compared)
 
-    def _comes_to(self, lane: Lane, place: Event) -> None:
-        """Note that a lane makes a call that it made in the parent."""
-        if self.time.by_time:
+    def _comes_to(self, lane: Lane, place: Event | None) -> None:
+        """Note that a lane makes a call, and the call of the parent that it stands for."""
+        if place is not None and self.time.by_time:
             self.time.comes_to(place.issued_us, self.session.ambience.unread_ns(lane.path))
 
     def unanswered(self, question: ForkQuestion) -> Event:
@@ -172,6 +172,8 @@ class ForkCalls:
             self._issued(question, number, place)
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
+        self.time.differs = True
+        self._comes_to(lane, place)
         stands_for = place.number if place is not None else None
         self.time.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
         self._goes_out(call, number, standing)
