@@ -85,6 +85,16 @@ def test_the_recorded_process_answers_what_it_answered_and_nothing_else(agent: A
     assert "(cat stdin), which was not made again" in silent.stderr
 
 
+def test_a_conversation_that_a_function_drops_is_answered_from_its_beginning(agent: Agent) -> None:
+    """The output is closed by the function's end. Its head came long before, ahead of all that was said."""
+    agent.write(read_program("subprocesses/conversation_in_a_function.py"))
+    recorded = agent.record().stdout
+    again = reenact(agent, "fork", "@:0")
+    assert (again.returncode, again.stdout) == (0, recorded), again.stderr
+    assert "parts at" not in again.stderr, "its output was closed in the fork, too"
+    replays(agent, recorded)
+
+
 LATER = read_program("subprocesses/started_before_the_plan.py")
 
 

@@ -27,6 +27,7 @@ from reenact.facts.file_notes import NOTE as READ
 from reenact.facts.growth import NOTE as GROWN
 from reenact.facts.growth import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.lane_paths import parent_path
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import take_all
 from reenact.facts.path_before import NOTE, PHASE, Before, place_of_content
@@ -61,7 +62,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.nodes import node_now
 from reenact.seams.source import located
 from reenact.seams.strands import release
-from reenact.seams.turns import NOW, parent_path
+from reenact.seams.turns import NOW
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
@@ -338,9 +339,8 @@ class RecordingSession:
 
     def _gather(self) -> list[Record]:
         """Turns and ambient reads since the last batch; in the writer's thread."""
-        records: list[Record] = []
-        if fresh := take_all(self.schedule.fresh):
-            records.append(TurnsDelivered(fresh))
+        fresh = take_all(self.schedule.fresh)
+        records: list[Record] = [TurnsDelivered(fresh)] if fresh else []
         records.extend(take_reads(self._reads))
         return records
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
+from reenact.facts.lane_paths import parent_path, strand
 from reenact.facts.order import Delivery, Tag
 from reenact.replaying.frozen_scopes import FrozenScopes
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
 from reenact.seams.schedules import PendingChange
-from reenact.seams.turns import parent_path, strand
 
 
 class MetLanes:

@@ -109,7 +109,7 @@ class SettlingTurn(GateTurn):
 
 class FrozenCall:
     """A call answered from the recording (``abc.session.Frozen``). ``came``: the recorded number and moment, in
-    microseconds, of the part that is handed over next."""
+    microseconds, of the part that is handed over next: a stream's head comes first."""
 
     __slots__ = ("_next", "_parts", "_session", "_spent", "came", "event", "lane", "recorded")
     mode: Literal["frozen"] = "frozen"
@@ -122,7 +122,7 @@ class FrozenCall:
         self._parts: Iterator[tuple[int | None, int, bytes]] | None = None
         self._next = 0
         self._spent = False
-        self.came: tuple[int | None, int] = (recorded.delivery, recorded.ended_us or recorded.issued_us)
+        self.came = recorded.delivery, recorded.first_us or recorded.ended_us or recorded.issued_us
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:

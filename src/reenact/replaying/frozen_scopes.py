@@ -5,9 +5,9 @@ from __future__ import annotations
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Stream, is_transport
 from reenact.facts.event import Event
+from reenact.facts.lane_paths import parent_path
 from reenact.facts.order import Delivery
 from reenact.seams.lanes import scope_path
-from reenact.seams.turns import parent_path
 
 
 class FrozenScopes:

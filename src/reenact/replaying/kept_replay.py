@@ -14,6 +14,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known_credentials import KnownCredentials
+from reenact.facts.lane_paths import parent_path
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.path_before import NOTE as BEFORE
@@ -38,7 +39,6 @@ from reenact.replaying.replay_opening import known_values
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.ambient import pack
 from reenact.seams.process_setting import variables_now
-from reenact.seams.turns import parent_path
 from reenact.store.run_records import contents_of, state_of
 
 _BATCH = 256

@@ -18,11 +18,11 @@ from typing import Final
 from reenact.facts.call import Call, Effect, Json, Kind, Stream, is_transport
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
+from reenact.facts.lane_paths import parent_path
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.replaying.matching import Match, Miss, alike
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
-from reenact.seams.turns import parent_path
 
 VOLATILE: Final = frozenset(
     {"date", "age", "server-timing", "x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid",

@@ -246,9 +246,8 @@ class RecordedSchedule:
         if after is None or after.proven or after.tag.kind != "t" or not self.lets_ahead:
             return None
         waiter = waiting.get(after.tag)
-        return (
-            waiter if waiter is not None and not waiter.sleeper and (waiter.alive is None or waiter.alive()) else None
-        )
+        goes = waiter is not None and not waiter.sleeper and (waiter.alive is None or waiter.alive())
+        return waiter if goes else None
 
     def _leading_to(self, head: Delivery, at: Standstill) -> Waiter | None:
         """A waiter that may go before a call is declared missing: its strand waits for no answer, and may still make

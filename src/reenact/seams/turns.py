@@ -247,15 +247,3 @@ def _shielded() -> Any:
     Turns of other backends are shielded already."""
     anyio = sys.modules.get("anyio") if lanes.backend() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else ANYWHERE
-
-
-def parent_path(path: str) -> tuple[str, bool]:
-    """The path of a lane's parent (empty for a root), and whether the lane is a scope."""
-    at = max(path.rfind("/"), path.rfind(">"))
-    return ("", False) if at < 0 else (path[:at], path[at] == ">")
-
-
-def strand(path: str) -> str:
-    """The path of the strand that a lane belongs to; a scope belongs to the strand that opened it."""
-    start = path.rfind("/") + 1
-    return path[:start] + path[start:].partition(">")[0]

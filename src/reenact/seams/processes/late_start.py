@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -98,10 +99,15 @@ def starter(module: Any, lane: Lane, original: Any, given: Mapping[str, Any], sh
     return start
 
 
-def take_pipes(popen: Any, real: Any) -> None:
+def pipes_of(popen: Any) -> list[weakref.ref[Any] | None]:
+    """The pipes in the agent's hands. They are not kept alive, because a pipe that is dropped is closed by that."""
+    return [pipe and weakref.ref(pipe) for pipe in (getattr(popen, name) for name in STREAMS)]
+
+
+def take_pipes(pipes: list[weakref.ref[Any] | None], real: Any) -> None:
     """Replace the pipes in the agent's hands by those of the process that runs now."""
-    for name in STREAMS:
-        _replace(getattr(popen, name), getattr(real, name))
+    for pipe, name in zip(pipes, STREAMS, strict=True):
+        _replace(pipe and pipe(), getattr(real, name))
 
 
 def _replace(ours: Any, real: Any) -> None:

@@ -20,7 +20,7 @@ from reenact.facts.values import encode, revealed
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.late_start import STREAMS, AgentProcess, late_process, starter, take_pipes
+from reenact.seams.processes.late_start import STREAMS, AgentProcess, late_process, pipes_of, starter, take_pipes
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracked_processes import track
@@ -75,12 +75,14 @@ def _starting(module: Any, original: Any) -> Any:
             _start(self, crossing, start)
         else:
             _pretend(self, crossing, lambda: original(self, *args, **options))
+        guarded(lane, lambda: process_calls.shares(lane, asked.call))
+        guarded(lane, lambda: _attach(self, process, asked.bufsize))
+        if crossing.mode == "frozen":
             bound = signature.bind(self, *args, **options).arguments
             again = starter(module, lane, original, bound, asked.shell)
             if again is not None:
-                process.later = late_process(crossing, asked.args, again, functools.partial(take_pipes, self))
-        guarded(lane, lambda: process_calls.shares(lane, asked.call))
-        guarded(lane, lambda: _attach(self, process, asked.bufsize))
+                adopt = functools.partial(take_pipes, pipes_of(self))
+                process.later = late_process(crossing, asked.args, again, adopt)
 
     return __init__
 

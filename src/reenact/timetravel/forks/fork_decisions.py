@@ -185,6 +185,7 @@ class ForkDecisions:
             session, after = self._session, self._course.branching
             behind = [event for event in session.unused() if event.number > after and not event.call.observed]
             left = min(behind, key=lambda event: event.number, default=None)
-            shown = session.saying.next(left.number if left is not None else None)
-            session.faults.stop(session.diverged(nothing_comes(left, shown)))
+            given = (session.recording.event(number) for number in self._schedule.numbers if number >= 0)
+            part = next((event for event in given if event.is_open), None)
+            session.faults.stop(session.diverged(nothing_comes(session.run, left, part)))
         return self._schedule.cut

@@ -67,9 +67,10 @@ class ForkMisses:
         return calls.course.wrote and call.effect is Effect.READ and not model and calls.plan.live != "none"
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """Whether the recorded answer is cut off: the call is made again, where that is allowed. A fork without live
-        calls gets the recorded part and ends where its parent ended."""
-        return event.outcome is None or (event.is_open and (calls.plan.resume or calls.plan.live != "none"))
+        """Whether the recorded answer is cut off because its run was: then the call is made again, where that is
+        allowed. Without live calls, and where the code itself read no further, the recorded part is the answer."""
+        plan, was_cut_off = calls.plan, calls.session.run.interrupted_at is not None
+        return event.outcome is None or (event.is_open and (plan.resume or (was_cut_off and plan.live != "none")))
 
     def ends(self, calls: ForkCalls) -> bool:
         """End the fork when everything waits for a delivery that will never come; False: it ends like any fork."""
