@@ -8,31 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.desk import Desk
+from tests.programs import read_program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no alarms there")
 
-RUNG = """
-import signal
-import reenact
-
-class Rung(Exception): ...
-
-def ring(*_):
-    raise Rung
-
-@reenact.tool(effect="read")
-def tell(what):
-    return what
-
-signal.signal(signal.SIGALRM, ring)
-signal.setitimer(signal.ITIMER_REAL, 0.05)
-counted = []
-try:
-    while True:
-        counted.append(1)
-except Rung:
-    pass
-"""
+RUNG = read_program("replay/alarm_in_a_loop.py")
 NAMED = "likely cause: SIGALRM came there: a handler that raises may leave the code at another place than it did"
 
 
