@@ -109,7 +109,7 @@ class SettlingTurn(GateTurn):
 
 class FrozenCall:
     """A call answered from the recording (``abc.session.Frozen``). ``came``: the recorded number and moment, in
-    microseconds, of the part that is handed over next: a stream's head comes first."""
+    microseconds, of the part that is handed over next (of a stream, its head comes first)."""
 
     __slots__ = ("_next", "_parts", "_session", "_spent", "came", "event", "lane", "recorded")
     mode: Literal["frozen"] = "frozen"
