@@ -58,6 +58,17 @@ def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
         assert (run.models, run.tokens_in > 0, run.tokens_out > 0) == (1, True, True)
 
 
+def test_an_answer_that_was_left_open_is_a_model_call(client: openai.OpenAI) -> None:
+    with reenact.record(agent="a", store="memory:left-open"):
+        stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Well?"}], stream=True)
+        next(iter(stream))
+    assert totals("memory:left-open").models == 1
+    with reenact.open_store("memory:left-open") as store:
+        (call,) = store.open(next(iter(store.runs()))).events()
+    assert call.is_open and call.attributes["reading"]["model_asked"] == "m"
+    stream.close()
+
+
 def test_calls_that_are_left_unread_for_lack_of_time_are_counted(
     client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:

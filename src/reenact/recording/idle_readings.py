@@ -117,6 +117,12 @@ class Readings:
         if record.run.relation == "child":
             self._done.append(record)
 
+    def ends(self) -> None:
+        """The run ends: of an answer that the agent left open, the part that it read is read here too."""
+        for exchange in list(self._open.items()):
+            self._done.append(exchange)
+        self._open.clear()
+
     def sums(self) -> ModelSums:
         """The sums so far; calls whose answers are not parsed yet are counted, without their tokens."""
         with self._reading:

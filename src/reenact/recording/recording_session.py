@@ -340,9 +340,7 @@ class RecordingSession:
     def _gather(self) -> list[Record]:
         """Turns and ambient reads since the last batch; in the writer's thread."""
         fresh = take_all(self.schedule.fresh)
-        records: list[Record] = [TurnsDelivered(fresh)] if fresh else []
-        records.extend(take_reads(self._reads))
-        return records
+        return [*([TurnsDelivered(fresh)] if fresh else ()), *take_reads(self._reads)]
 
     def _idle_work(self) -> bool:
         records = self.readings.work()
@@ -411,6 +409,7 @@ class RecordingSession:
         self.growth.finish("the end of the run")
         self.end()
         self.writer.flush()
+        self.readings.ends()
         self.finish_idle_work()
         if self.evidence is not None:
             for record in self._gathered(partial(self.evidence.last, run.status)):
