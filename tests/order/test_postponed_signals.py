@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -91,6 +92,19 @@ def test_it_does_not_wait_for_code_of_the_agent_that_our_code_calls(postponed: P
     with pytest.raises(_Rung):
         ours()
     assert log == ["handler in tool"]
+
+
+def test_it_does_not_run_in_what_our_code_calls_of_the_standard_library(postponed: PostponedSignals) -> None:
+    def ours() -> None:
+        postponed.postpone(14, _told, sys._getframe())
+        textwrap.dedent("a helper in Python")
+        log.append("ours ends")
+
+    def agent() -> None:
+        ours()
+
+    agent()
+    assert log == ["ours ends", "handler in agent"]
 
 
 def test_each_of_two_runs_although_one_raises(postponed: PostponedSignals) -> None:

@@ -7,10 +7,14 @@ it, or after the program has taken its alarm back.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+_LIBRARY: Final = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
+"""The beginnings of the names of the standard library's files."""
 
 
 class PostponedSignals:
@@ -36,7 +40,7 @@ class PostponedSignals:
 
     def _listen(self, interrupted: FrameType | None) -> None:
         """Trace the frames that are entered from now on, and the frame to which our code returns."""
-        while interrupted is not None and self._is_ours(interrupted):
+        while interrupted is not None and self._serves_us(interrupted):
             interrupted = interrupted.f_back
         self._frame, tracer = interrupted, sys.gettrace()
         if interrupted is None:
@@ -51,8 +55,15 @@ class PostponedSignals:
 
         Raises:
             BaseException: The handler raised it. It appears in ``frame``, as when a signal comes there."""
-        while self._held and not self._is_ours(frame):  # until there are none: the next instruction may block
+        while self._held and not self._serves_us(frame):  # until there are none: the next instruction may block
             self._run(self._stop(), frame)
+
+    def _serves_us(self, frame: FrameType) -> bool:
+        """Whether a frame is ours, or one of the standard library that works for a frame of ours."""
+        caller: FrameType | None = frame
+        while caller is not None and not self._is_ours(caller) and caller.f_code.co_filename.startswith(_LIBRARY):
+            caller = caller.f_back
+        return caller is not None and self._is_ours(caller)
 
     def _stop(self) -> dict[int, Callable[[FrameType], object]]:
         """End the tracing, and give the handlers that were held."""
