@@ -119,8 +119,7 @@ class Readings:
 
     def ends(self) -> None:
         """The run ends: of an answer that the agent left open, the part that it read is read here too."""
-        for exchange in list(self._open.items()):
-            self._done.append(exchange)
+        self._done.extend(self._open.items())
         self._open.clear()
 
     def sums(self) -> ModelSums:

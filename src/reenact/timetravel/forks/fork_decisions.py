@@ -187,5 +187,6 @@ class ForkDecisions:
             left = min(behind, key=lambda event: event.number, default=None)
             given = (session.recording.event(number) for number in self._schedule.numbers if number >= 0)
             part = next((event for event in given if event.is_open), None)
-            session.faults.stop(session.diverged(nothing_comes(session.run, left, part)))
+            shown = session.saying.next(left.number if left is not None else None)
+            session.faults.stop(session.diverged(nothing_comes(session.run, left, part, shown)))
         return self._schedule.cut

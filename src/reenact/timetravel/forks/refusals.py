@@ -103,16 +103,15 @@ def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefus
     )
 
 
-def nothing_comes(run: Run, left: Event | None, part: Event | None) -> Divergence:
+def nothing_comes(run: Run, left: Event | None, part: Event | None, next_command: str) -> Divergence:
     """The error for an agent whose wait nothing can end. ``left`` is the first call not made again, ``part`` an answer
     that the recorded code did not read to its end."""
     cause = "the change removed something that others wait for, such as code that sets an event or fills a queue"
-    name, removed = tail(run.id), f": event {left.number} ({left.name}) was not made again" if left is not None else ""
-    next_command = f"reenact show {name}:{left.number}" if left is not None else f"reenact show {name}"
+    removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
     if part is not None:
         cause = f"it reads more of event {part.number} ({part.name}) than the recorded code, and the rest is not known"
         if part.call.effect is Effect.READ:
-            next_command = f"reenact fork {name}:{part.number} --live all"
+            next_command = f"reenact fork {tail(run.id)}:{part.number} --live all"
     return Divergence(
         f"the agent waits for something that will never come{removed}",
         event=left.number if left is not None else None,
