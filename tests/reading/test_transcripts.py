@@ -38,12 +38,11 @@ def test_a_run_reads_as_it_is_kept(desk: Sampled, name: str, width: int) -> None
     compared(name, width, text)
 
 
-def _place(line: str) -> tuple[bool, bool, str]:
-    ending, event = (
-        line.startswith(("  answer", "  error", "  expires", "     ")) and "n  " not in line,
-        "n  Context" in line,
-    )
-    return ending, event, line if event else ""
+def _place(line: str) -> tuple[bool, str]:
+    """Where a line stands: below the head of the run the events by their text, then what follows them."""
+    event = re.match(" +n  ", line) is not None
+    ending = not event and line.startswith(("  answer", "  error", "  expires", "     "))
+    return ending, line if event else ""
 
 
 @pytest.mark.parametrize("name", SHOWN)
