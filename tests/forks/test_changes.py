@@ -29,6 +29,39 @@ def test_an_error(forks: Forks) -> None:
     forks.replays_exactly(report["run"])
 
 
+IMPORTED = """
+    import json, queue, reenact, requests
+    @reenact.tool(effect="read")
+    def fetch(page): return page
+    for page in (1, 2):
+        try:
+            print(fetch(page))
+        except (requests.ConnectionError, requests.HTTPError, queue.Empty, json.JSONDecodeError) as error:
+            print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["requests.ConnectionError", "requests.HTTPError", "queue.Empty", "json.JSONDecodeError"]
+)
+def test_an_error_by_the_name_that_the_code_writes(forks: Forks, name: str) -> None:
+    forks.record(IMPORTED)
+    report = forks.fork("fetch#2", "--error", f"fetch#2={name}:down", "--live", "none")
+    assert report["printed"] == f"1\n{name.rpartition('.')[2]} down\n"
+    forks.replays_exactly(report["run"])
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("wave.Error", "the program has not imported wave"), ("json.JSONDecoder", "json has no such exception")],
+)
+def test_an_error_that_the_program_does_not_have(forks: Forks, name: str, says: str) -> None:
+    forks.record(IMPORTED)
+    report = forks.fork("fetch#2", "--error", f"fetch#2={name}:down", "--live", "none", status=2)
+    assert f"{name} cannot be raised: {says}" in report["message"]
+    assert report["printed"] == "1\n", "no except of the agent is entered"
+
+
 def test_the_state_of_a_step_in_place(forks: Forks) -> None:
     forks.record(TRIAGE)
     report = forks.fork("plan#1", "--set", "limits.tries=1", "--live", "none")
@@ -71,6 +104,7 @@ def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
             ("plan#1", "--error", "look#1=json.NoSuchError:x"),
             "json.NoSuchError cannot be raised: json has no NoSuchError",
         ),
+        (("plan#1", "--error", "look#1=xml.dom.NoSuchError:x"), "xml.dom has no NoSuchError"),
         (("plan#1", "--error", "look#1=__main__.NoSuchOrder:x"), "agent.py has no NoSuchOrder"),
         (("plan#1", "--result", "look#1"), "is not of the form"),
         (("plan#1", "--result", 'look#1={"docs": ['), "is no JSON: Expecting value: line 1 column 11 (char 10)"),

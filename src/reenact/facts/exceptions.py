@@ -167,8 +167,22 @@ def loaded_class(name: str) -> type[BaseException]:
     )
 
 
+def class_as_written(name: str) -> type[BaseException] | None:
+    """The exception class that the program's own code gets by ``module.Name``, in whatever module it was defined; None
+    where the program has none under that name."""
+    held = (cls for cls in _held(name) if issubclass(cls, BaseException))
+    try:
+        return next(held, None) or loaded_class(name)
+    except UnreplayableRun:
+        return None
+
+
 def find_class(name: str) -> type[Any] | None:
-    """The class that a loaded module holds under this ``module.QualName``; nothing is imported."""
+    """The class of this ``module.QualName`` that a loaded module holds under that name; nothing is imported."""
+    return next((cls for cls in _held(name) if type_name(cls) == name), None)
+
+
+def _held(name: str) -> Iterator[type[Any]]:
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         holder = ".".join(parts[:cut])
@@ -182,9 +196,8 @@ def find_class(name: str) -> type[Any] | None:
             found = space.get(part)
             if found is None:
                 break
-        if isinstance(found, type) and type_name(found) == name:
-            return found
-    return None
+        if isinstance(found, type):
+            yield found
 
 
 def _loaded() -> Iterator[type[BaseException]]:

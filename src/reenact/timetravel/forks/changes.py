@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from difflib import get_close_matches
 
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.exceptions import class_as_written
 from reenact.facts.ids import tail
-from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.served_requests import arrives
+from reenact.facts.shapes import type_name
 from reenact.facts.values import encode, jsonable
 from reenact.replaying.state_changes import restated
 from reenact.timetravel.forks.code_names import why_not
@@ -50,6 +53,28 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> ChangedOu
         spoken = answered_with(recording, event, value)
         return _response(event, value, 200) if spoken is None else _streamed(*spoken)
     return ChangedOutcome(Value(b"", head={}), coerced(recording, event, value))
+
+
+def named_as_here(changed: ChangedOutcome) -> ChangedOutcome:
+    """The outcome, in the process of the fork: a changed error bears the name that its class has there.
+
+    Raises:
+        ForkError: The program has no such exception.
+    """
+    if not isinstance(changed.outcome, Failure):
+        return changed
+    error = changed.outcome.error
+    found = class_as_written(error.type)
+    if found is None:
+        module = error.type.rpartition(".")[0]
+        if module == "__main__" or module in sys.modules:
+            raise _no_exception(f"{error.type} cannot be raised: {module} has no such exception")
+        raise ForkError(
+            f"{error.type} cannot be raised: the program has not imported {module}",
+            cause=f"code that has not imported {module} cannot catch it by its name: import it there, or name another",
+            next_command="reenact fork --help",
+        )
+    return replace(changed, outcome=Failure(replace(error, type=type_name(found))))
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:

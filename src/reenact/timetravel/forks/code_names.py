@@ -74,11 +74,16 @@ def why_not(run: Run, name: str) -> str:
     elif os.path.dirname(entry.python) != os.path.dirname(sys.executable):
         return ""
     else:
-        top = module.partition(".")[0]
+        top, *inner = module.split(".")
         spec = PathFinder.find_spec(top, [entry.file, os.path.dirname(entry.file), entry.cwd]) or find_spec(top)
         if spec is None:
             return f"there is no module {top}"
-        file = spec.origin or "" if top == module else ""
+        for part in inner:
+            places = spec.submodule_search_locations
+            spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if places is not None else None
+            if spec is None:  # a class around the class, or a module that the code makes
+                return ""
+        file = spec.origin or ""
     text = _read(file).decode("utf-8", "replace") if file.endswith(".py") else ""
     known = not text or _MAKES_NAMES.search(text) or re.search(rf"\b{re.escape(own)}\b", text)
     return "" if known else f"{os.path.basename(file) if module == '__main__' else module} has no {own}"

@@ -40,7 +40,7 @@ from reenact.seams.clock import REAL
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.source import located
-from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome
+from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome, named_as_here
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient
 from reenact.timetravel.forks.fork_course import ASKED, ForkCourse
@@ -322,7 +322,11 @@ class ForkSession(ReplaySession):
 
     def with_change(self, event: Event) -> Event:
         """A recorded call with the answer that the plan gives it."""
-        outcome = changed_outcome(self.recording, event, self.plan)
+        try:
+            outcome = named_as_here(changed_outcome(self.recording, event, self.plan))
+        except ForkError as error:
+            self.fault(error)
+            raise (self.gate.halted or error) from None
         self.changed[event.number] = outcome
         return replace(event, outcome=outcome.outcome)
 
