@@ -46,6 +46,12 @@ class Forks:
         with reenact.open_store(str(self.desk.folder / ".reenact")) as store:
             return [replace(event, attributes=dict(event.attributes)) for event in store.events(run)]
 
+    def bodies(self, run: str, *numbers: int) -> list[bytes]:
+        """The stored requests of events, as the agent's code made them."""
+        with reenact.open_store(str(self.desk.folder / ".reenact")) as store:
+            recording = store.open(store.run(run))
+            return [recording.body(recording.event(number).request) for number in numbers]
+
     def fork(self, event: object, *options: str, status: int = 0) -> dict[str, Any]:
         """Fork the recorded run; gives the report, with what the agent printed under ``printed``."""
         done = self.desk.run("fork", f"{self.parent}:{event}", *options, "--json", status=status)

@@ -81,7 +81,7 @@ def test_what_a_fork_costs_is_what_it_asked_anew(refund: Forks) -> None:
 
 
 def test_models_are_sampled_anew_with_their_settings_pinned(refund: Forks) -> None:
-    before = refund.desk.run("cat", f"{refund.parent}:1.request.body").stdout
+    (before,) = refund.bodies(refund.parent, 1)
     report = refund.fork(
         0, "--live", "model", "--param", "temperature=0", "--param", "seed=42", "--model", "gpt-5.4-nano"
     )
@@ -89,7 +89,7 @@ def test_models_are_sampled_anew_with_their_settings_pinned(refund: Forks) -> No
     assert {answer["how"] for answer in report["answers"] if answer["name"] == "search_docs"} == {"frozen"}
     attributes = refund.events(report["run"])[1].attributes
     assert attributes["rewritten"] == {"model": "gpt-5.4-nano", "params": {"temperature": 0, "seed": 42}}
-    assert refund.desk.run("cat", f"{report['run']}:1.request.body").stdout == before
+    assert refund.bodies(report["run"], 1) == [before], "a replay compares what the code asks"
     assert attributes["reading"]["model_answered"].startswith("gpt-5.4-nano")
     refund.replays_exactly(report["run"])
 

@@ -151,7 +151,8 @@ def test_every_client_sends_what_is_asked_for(world: Forks) -> None:
         assert (TOOLS in asked) == (TOOLS in sent)
     assert sum(TOOLS in sent for *_, sent in Provider.asked) == 7
     kept = [event.number for event in world.events(report["run"]) if event.kind == "http"]
-    assert world.desk.run("cat", f"{report['run']}:{kept[0]}.request.body").stdout.encode() == ASKS
+    assert world.bodies(report["run"], kept[0]) == [ASKS], "a replay compares what the code asks"
+    assert world.desk.run("cat", f"{report['run']}:{kept[0]}.request.body").stdout.encode() == Provider.asked[0][2]
     world.replays_exactly(report["run"])
 
 
@@ -282,6 +283,49 @@ def test_a_model_in_the_address_is_changed_in_real_sdks(
         assert provider.calls == 2 * calls
     if program is GOOGLE:
         forks.replays_exactly(report["run"])
+
+
+TWICE = """
+    import json, os, urllib.request
+    for text in ("one", "two"):
+        messages = [dict(role="system", content="long"), dict(role="user", content=text)]
+        asked = json.dumps(dict(model="gpt-4o-mini", temperature=0.2, messages=messages)).encode()
+        headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+        request = urllib.request.Request(os.environ["WORLD"] + "/v1/chat/completions", asked, headers)
+        print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+
+
+def test_a_rewritten_request_is_shown_as_it_was_sent(forks: Forks) -> None:
+    run = forks.desk.run
+    with ScriptedProvider(Script(rules=(Rule(say=told),))) as provider:
+        forks.desk.environ = {"WORLD": provider.url, "OPENAI_API_KEY": "sk-none"}
+        forks.record(TWICE)
+        changes = ("--model", "gpt-4o", "--param", "temperature=0.9", "--prompt", "be brief")
+        first = forks.fork(0, "--live", "model", *changes)["run"]
+        again = json.loads(run("fork", f"{first}:1", "--live", "none", "--json").stdout)["run"]
+    assert forks.bodies(forks.parent, 0, 1) == forks.bodies(first, 0, 1) == forks.bodies(again, 0, 1)
+    for fork in (first, again):  # the answers in a fork of a fork are to the same requests
+        shown, written = run("show", fork).stdout, run("export", "markdown", fork).stdout
+        for text in (shown, written):
+            assert "asked gpt-4o-mini" not in text and "temperature=0.2" not in text
+        assert "temperature=0.9" in shown
+        assert forks.events(fork)[0].attributes["reading"]["model_asked"] == "gpt-4o"
+        sent = {
+            "model": "gpt-4o",
+            "temperature": 0.9,
+            "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "one"}],
+        }
+        assert json.loads(run("cat", f"{fork}:0.request.body").stdout) == sent
+        assert json.loads(run("cat", f"{fork}:0.request").stdout)["body"] == sent
+        for text in (run("cat", f"{fork}:0", "--curl").stdout, run("show", f"{fork}:0").stdout):
+            assert "be brief" in text and "gpt-4o-mini" not in text
+        differs = run("diff", forks.parent, fork, status=1).stdout
+        assert 'asks.body.model: "gpt-4o-mini" -> "gpt-4o"' in differs
+        assert 'asks.body.messages.0.content: "long" -> "be brief"' in differs
+    assert run("diff", first, again).stdout.startswith("the same")
+    forks.replays_exactly(first)
+    forks.replays_exactly(again)
 
 
 ONE_DOOR = """

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from reenact.facts.call import Fidelity, Stream
-from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.call import Fidelity, Kind, Stream
+from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 
 if TYPE_CHECKING:
     from reenact.facts.call import Call, Json, Outcome
+    from reenact.facts.dialects.request_rewriting import as_sent
+else:
+    as_sent = late("reenact.facts.dialects.request_rewriting", "as_sent")
 
 NODE: Final = "node"
 """The attribute that names the node of a graph (LangGraph). It is on the first call of a lane that the node makes. If
 it is empty, no node makes the events that follow."""
+REWRITTEN: Final = "rewritten"
+"""The attribute of a model request that a fork rewrote on its way: the changes. The stored request is the agent's."""
 
 
 class Payload(NamedTuple):
@@ -93,6 +99,13 @@ class Event:
     def __repr__(self) -> str:
         state = type(self.outcome).__name__.lower() if self.outcome is not None else "open"
         return f"<Event {self.run}:{self.number} {self.kind} {self.name} {state}>"
+
+
+def sent_call(event: Event, body: bytes) -> Call:
+    """The call of an event as it was sent, with its body; ``body`` is the stored one, by which a replay matches."""
+    call = replace(event.call, body=body)
+    changes = event.attributes.get(REWRITTEN) if call.kind is Kind.HTTP else None
+    return as_sent(call, changes) if changes else call
 
 
 def strand_of(lane: str) -> str:

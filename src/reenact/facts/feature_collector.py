@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Outcome, Value, calls_a_tool
 from reenact.facts.compression import Decoder
+from reenact.facts.event import REWRITTEN
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
 from reenact.facts.large_values import is_large, is_withheld
 from reenact.facts.late import late
@@ -36,7 +37,9 @@ from reenact.facts.values import jsonable
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import read
+    from reenact.facts.dialects.request_rewriting import as_sent
 else:
+    as_sent = late("reenact.facts.dialects.request_rewriting", "as_sent")
     read = late("reenact.facts.dialects", "read")
 
 LARGEST: Final = 32 << 10
@@ -269,6 +272,10 @@ class FeatureCollector:
                 if event in part.requests:
                     part.endpoints.add(clipped(part.requests[event].name))
                 _note_model(part, value)
+        elif key == REWRITTEN:
+            for part in self._where_of(event):
+                if event in part.requests:
+                    part.requests[event] = as_sent(part.requests[event], value)
         elif key == SPAN and isinstance(value, Mapping):
             self._span(event, value)
 

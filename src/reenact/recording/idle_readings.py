@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Call, Json, Kind
+from reenact.facts.event import REWRITTEN
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.record import (
@@ -31,7 +32,9 @@ from reenact.recording.tallies import belongs
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import read, recognise
+    from reenact.facts.dialects.request_rewriting import as_sent
 else:
+    as_sent = late("reenact.facts.dialects.request_rewriting", "as_sent")
     read = late("reenact.facts.dialects", "read")
     recognise = late("reenact.facts.dialects", "recognise")
 
@@ -105,6 +108,11 @@ class Readings:
         if exchange is not None:
             exchange.head = record.head
 
+    def _noted(self, record: EvidenceNoted) -> None:
+        exchange = self._open.get(record.event) if record.event is not None else None
+        if exchange is not None and record.key == REWRITTEN:
+            exchange.call = as_sent(exchange.call, record.value)
+
     def _answered(self, record: StreamEnded | CallSettled) -> None:
         exchange = self._open.pop(record.event, None)
         if exchange is not None:  # a call without a response (refused, timed out) is known by its request
@@ -170,6 +178,7 @@ _SEEN_BY: Final[Mapping[type, Callable[[Readings, Any], None]]] = {
     HeadArrived: Readings._head,
     StreamEnded: Readings._answered,
     CallSettled: Readings._answered,
+    EvidenceNoted: Readings._noted,
     LaneOpened: Readings._lane,
     RunOpened: Readings._run,
     RunClosed: Readings._run,

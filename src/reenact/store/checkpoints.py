@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.checkpoint import Checkpoint, Snapshot
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.facts.late import late
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import is_traced_model, reading_in
@@ -173,11 +173,11 @@ def conversation_of(recording: Recording, event: Event) -> Reading | None:
     protocol = recognise(event.call.head, body)
     if protocol is None or sort_of(protocol) == "embedding":
         return None
-    outcome = event.outcome
+    call, outcome = sent_call(event, body), event.outcome
     if isinstance(outcome, Stream):
         said = (data for _, _, data in recording.parts(event.number))
-        return read(event.call.head, body, outcome.head, said)
-    return read(event.call.head, body, {}, b"")
+        return read(call.head, call.body, outcome.head, said)
+    return read(call.head, call.body, {}, b"")
 
 
 def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:

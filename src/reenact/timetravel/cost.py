@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, Stream
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.facts.late import late
 from reenact.timetravel.model_readings import reading_of
 
@@ -178,7 +178,8 @@ def reading_made(recording: Recording, event: Event) -> Mapping[str, Json] | Non
         return None
     if not isinstance(outcome, Stream):
         return {"partial": True}
-    made = read(event.call.head, body, outcome.head, (data for _, _, data in recording.parts(event.number)))
+    call = sent_call(event, body)
+    made = read(call.head, call.body, outcome.head, (data for _, _, data in recording.parts(event.number)))
     return None if made is None else made.to_json(brief=True)
 
 

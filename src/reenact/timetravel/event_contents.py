@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from reenact.abc.body_access import WITHHELD
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
-from reenact.facts.call import ErrorFact, Failure, Fidelity, Json, Stream, Value
-from reenact.facts.event import Event, Payload
+from reenact.facts.call import ErrorFact, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.event import REWRITTEN, Event, Payload, sent_call
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import jsonable
 
@@ -31,15 +31,29 @@ class Unread:
     why: str = "long"
 
 
-def asked(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
+def asked(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT, *, sent: bool = True) -> Json | Unread:
     """The request of a call: the decoded arguments of a tool, the decoded body of an HTTP request.
 
     Args:
         recording: The run.
         event: One of its events.
         limit: The longest payload to read, in bytes.
+        sent: A model request as a fork sent it; False: as the agent's code made it.
     """
-    return _content(recording, event.request, limit, event.call.head)
+    known = event.request
+    if not sent or event.call.kind is not Kind.HTTP or known is None or not 0 < known.size <= limit:
+        return _content(recording, known, limit, event.call.head)
+    return _read(known, lambda: decoded_body(event.call.head, sent_call(event, recording.body(known)).body))
+
+
+def asked_head(recording: Recording, event: Event) -> Mapping[str, Json]:
+    """The head of a call's request, as it was sent: the address of a model request may name another model."""
+    if event.call.kind is not Kind.HTTP or not event.attributes.get(REWRITTEN):
+        return event.call.head
+    try:
+        return sent_call(event, recording.body(event.request)).head
+    except BlobMissing:
+        return event.call.head
 
 
 def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:

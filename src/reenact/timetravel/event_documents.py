@@ -9,28 +9,38 @@ from __future__ import annotations
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Kind, Stream
 from reenact.facts.event import Event, Payload
-from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_data, error_of, status_of
+from reenact.timetravel.event_contents import (
+    Unread,
+    answered,
+    arguments_of,
+    asked,
+    asked_head,
+    error_data,
+    error_of,
+    status_of,
+)
 from reenact.timetravel.model_readings import decision_of
 from reenact.timetravel.step_view import event_state
 
 _LIMIT = 16 << 20
 
 
-def document(recording: Recording, event: Event | None) -> Json:
-    """An event as JSON; None for no event."""
+def document(recording: Recording, event: Event | None, *, sent: bool = True) -> Json:
+    """An event as JSON; None for no event. ``sent``: see ``event_contents.asked``."""
     if event is None:
         return None
-    return {"kind": event.kind, "name": event.name, "asks": asks(recording, event), "answer": answer(recording, event)}
+    told = {"kind": event.kind, "name": event.name, "asks": asks(recording, event, sent=sent)}
+    return {**told, "answer": answer(recording, event)}
 
 
-def asks(recording: Recording, event: Event) -> Json:
+def asks(recording: Recording, event: Event, *, sent: bool) -> Json:
     """The request of an event: arguments; or method, URL and body; or the state before a step."""
     if event.kind == Kind.STEP:
         return event_state(recording, event.number, "in")
-    content = _plain(arguments_of(asked(recording, event, _LIMIT)), event.request)
+    content = _plain(arguments_of(asked(recording, event, _LIMIT, sent=sent)), event.request)
     if event.kind != Kind.HTTP:
         return content
-    head = event.call.head
+    head = asked_head(recording, event) if sent else event.call.head
     return {"method": head.get("method"), "url": head.get("url"), "body": content}
 
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream, Value
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.timetravel.event_contents import (
     answered,
     arguments_of,
     asked,
+    asked_head,
     decoded_body,
     error_data,
     error_of,
@@ -44,8 +45,10 @@ _EXACT: Mapping[tuple[str, ...], Callable[[Recording, Event], bytes]] = {
     ("response", "body"): _answer_body,
     ("response", "content"): lambda log, event: decoded_body(_answer_head(event), log.body(event.answer)),
     ("response", "raw"): lambda log, event: log.body(event.answer),
-    ("request", "body"): lambda log, event: log.body(event.request),
-    ("request", "content"): lambda log, event: decoded_body(event.call.head, log.body(event.request)),
+    ("request", "body"): lambda log, event: sent_call(event, log.body(event.request)).body,
+    ("request", "content"): lambda log, event: decoded_body(
+        event.call.head, sent_call(event, log.body(event.request)).body
+    ),
 }
 
 
@@ -87,8 +90,7 @@ def _roots(recording: Recording, event: Event) -> dict[str, Json]:
     """The possible beginnings of a path; content is decoded only when it is used."""
 
     def request() -> Json:
-        head = event.call.head
-        return _headed(head) | {"body": lambda: asked(recording, event, _UNLIMITED)}
+        return _headed(asked_head(recording, event)) | {"body": lambda: asked(recording, event, _UNLIMITED)}
 
     def response() -> Json:
         return _headed(_answer_head(event)) | {"body": lambda: answered(recording, event, _UNLIMITED)}

@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 from reenact.abc.body_access import body_or_size
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
-from reenact.facts.event import Event
+from reenact.facts.event import REWRITTEN, Event, sent_call
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain, rules_of
 from reenact.facts.large_values import is_withheld
@@ -44,12 +44,14 @@ class Side:
         faces: Its calls, in order.
         said: The answer of each call, as a token that is equal for equal bytes. By number.
         held: The first events of the run, which need not be read again. By number.
+        sent: Whether a model request is compared as a fork sent it; if not, as the agent's code made it.
     """
 
     recording: Recording
     faces: tuple[Face, ...]
     said: Mapping[int, str]
     held: Mapping[int, Event]
+    sent: bool = True
 
     def event(self, number: int) -> Event:
         """The event of this number."""
@@ -58,7 +60,7 @@ class Side:
     def words(self, face: Face) -> frozenset[str]:
         """The words in a call: each value in its request, with its name. Reads its request, up to a limit."""
         event = self.event(face.number)
-        content = asked(self.recording, event, _WORDY)
+        content = asked(self.recording, event, _WORDY, sent=self.sent)
         return frozenset() if isinstance(content, Unread) else frozenset(islice(_words("", content), _MOST_WORDS))
 
 
@@ -73,9 +75,9 @@ def _words(name: str, content: object) -> Iterator[str]:
         yield f"{name}: {str(content).lower() if isinstance(content, bool) else content}"
 
 
-def side_of(recording: Recording) -> Side:
-    """Read the calls of a run, without their payloads. About 12 µs a call."""
-    return _side(recording, list(_looked_at(recording)))
+def side_of(recording: Recording, *, sent: bool = True) -> Side:
+    """Read the calls of a run, without their payloads. About 12 µs a call. ``sent``: see ``Side``."""
+    return replace(_side(recording, list(_looked_at(recording, sent))), sent=sent)
 
 
 def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, Side, int] | None:
@@ -85,7 +87,7 @@ def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, S
         The two sides, and the number of calls before the difference; None where the runs are the same. The cost does
         not depend on the calls after the difference.
     """
-    ours, theirs = _looked_at(left), _looked_at(right)
+    ours, theirs = _looked_at(left, True), _looked_at(right, True)
     seen: tuple[list[_Look], list[_Look]] = ([], [])
     alike = 0
     for one, other in zip_longest(ours, theirs):
@@ -114,9 +116,10 @@ def _alike(one: Face, other: Face) -> bool:
 _Look = tuple[Face, str, Event]
 
 
-def _looked_at(recording: Recording) -> Iterator[_Look]:
+def _looked_at(recording: Recording, sent: bool) -> Iterator[_Look]:
     """The face of each event except telemetry and original documents, with its answer as a token."""
     run = recording.run
+    sent = sent and run.parent is not None  # only a fork rewrites, and what goes on from it has its notes
     for event in recording.events():
         if is_plumbing(event.call) or is_original(event.call):
             continue
@@ -125,6 +128,8 @@ def _looked_at(recording: Recording) -> Iterator[_Look]:
         state = _state(recording, event, "in") if grows else ""
         left = _state(recording, event, "out") if grows else ""
         asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}{state}"
+        changes = event.attributes.get(REWRITTEN) if sent and call.kind is Kind.HTTP else None
+        asks += f" as {changes}" if changes else ""
         face = Face(
             event.number, event.parent, event.lane, f"{_KINDS[call.kind]} {call.name}", asks, is_whole(run, event)
         )
@@ -153,32 +158,42 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
     faces = tuple(
         face
         if face.asks in known
-        else replace(face, asks="=" + asked_key(side.recording, side.event(face.number), rules))
+        else replace(face, asks="=" + asked_key(side.recording, side.event(face.number), rules, sent=side.sent))
         for face in side.faces
     )
     return replace(side, faces=faces)
 
 
-def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
+def asked_key(recording: Recording, event: Event, rules: Rules, *, sent: bool) -> str:
     """The request of an event as its key, by the rules of a replay. Reads the request; the digest of a withheld request
-    is the key."""
+    is the key. ``sent``: see ``Side``."""
     if GROWS in event.call.head:  # compared by digests: of growing lists a request has only the length
         return f"state {_state(recording, event, 'in')}"
-    body = body_or_size(recording, event.request)
+    event, body = _requested(recording, event, sent)
     return f"withheld {body.digest}" if is_withheld(body) else rules.key(event.call.rule, _deciding(event), body)
 
 
-def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:
-    """Whether two calls have the same request by the rules of keys; for a withheld request, by the digests."""
+def same_call(left: Recording, one: Event, right: Recording, other: Event, *, sent: bool) -> bool:
+    """Whether two calls have the same request by the rules of keys; for a withheld request, by the digests. ``sent``:
+    see ``Side``."""
     if GROWS in one.call.head or GROWS in other.call.head:
         return one.call.rule == other.call.rule and _state(left, one, "in") == _state(right, other, "in")
     rules = rules_of(left.run.capture)
-    ours, theirs = body_or_size(left, one.request), body_or_size(right, other.request)
+    (one, ours), (other, theirs) = _requested(left, one, sent), _requested(right, other, sent)
     if is_withheld(ours) or is_withheld(theirs):
         return one.call.rule == other.call.rule and one.request == other.request
     return one.call.rule == other.call.rule and rules.same(
         one.call.rule, _deciding(one), ours, _deciding(other), theirs
     )
+
+
+def _requested(recording: Recording, event: Event, sent: bool) -> tuple[Event, bytes]:
+    """A call and the body of its request, in the form that is compared."""
+    body = body_or_size(recording, event.request)
+    if not sent or event.call.kind is not Kind.HTTP or is_withheld(body):
+        return event, body
+    call = sent_call(event, body)
+    return replace(event, call=call), call.body
 
 
 def _deciding(event: Event) -> Mapping[str, Json]:

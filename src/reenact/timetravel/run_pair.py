@@ -97,7 +97,7 @@ class RunPair:
             return tuple(found)
         left, right = ours.recording, theirs.recording
         one, other = ours.event(match.left), theirs.event(match.right)
-        if match.change is PairSort.ARGUMENTS and same_call(left, one, right, other):
+        if match.change is PairSort.ARGUMENTS and same_call(left, one, right, other, sent=ours.sent):
             found = []
         if not same_bytes and not same_answer(left, one, right, other):
             found.append(PairSort.ANSWER)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reenact.abc.store import Recording, Store
 from reenact.errors import StoreError
 from reenact.facts.call import Effect, Json, Kind, Stream, Value, calls_a_tool
-from reenact.facts.event import Event
+from reenact.facts.event import REWRITTEN, Event, sent_call
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.reading import Reading
@@ -134,12 +134,13 @@ class _Draft:
     """Calls of tools, models and retrievers, and the events below them, which are parts of these calls."""
 
 
-def scene_of(store: Store, run: Run) -> Scene:
+def scene_of(store: Store, run: Run, *, sent: bool = True) -> Scene:
     """Read the facts from which a kit is judged.
 
     Args:
         store: The store of the run.
         run: The run.
+        sent: Read model requests as a fork sent them; False: as the agent's code made them.
 
     Returns:
         The scene. Costs one pass over the events, the bodies of all model calls, and one body for each tool call.
@@ -151,7 +152,8 @@ def scene_of(store: Store, run: Run) -> Scene:
     for each in recording.events():
         event = replace(each, attributes={})
         try:
-            event = replace(each, attributes=dict(each.attributes))
+            notes = {key: note for key, note in each.attributes.items() if sent or key != REWRITTEN}
+            event = replace(each, attributes=notes)
             _look(recording, event, draft)
         except StoreError as error:
             draft.lost.append(f"#{event.number}: {error.message}")
@@ -319,10 +321,10 @@ def _read(recording: Recording, event: Event) -> ModelCall | None:
     body = recording.body(event.request)
     if recognise(event.call.head, body) is None:
         return None
-    outcome = event.outcome
+    call, outcome = sent_call(event, body), event.outcome
     head = outcome.head if isinstance(outcome, Stream) else {}
     parts = list(recording.parts(event.number)) if isinstance(outcome, Stream) else []
-    reading = read(event.call.head, body, head, b"".join(data for _, _, data in parts))
+    reading = read(call.head, call.body, head, b"".join(data for _, _, data in parts))
     if reading is None:
         return None
     first_us = _first_token(event, body, head, parts) if reading.streamed else None

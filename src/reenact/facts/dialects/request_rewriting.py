@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from reenact.facts.call import Json
+from reenact.facts.call import Call, Json
 from reenact.facts.dialects.model_addresses import maker_of, model_in, readdressed, through_one_door
 from reenact.facts.dialects.prompt_fields import NoPlace, prompted, tuned
+from reenact.facts.dialects.recognition import recognise
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 
 SPOKEN: Final = frozenset({
@@ -93,6 +95,24 @@ def rewritten(
         except NoPlace as error:
             raise NotRewritten(str(error)) from None
     return url, _with_members(body, changes) if changes else body
+
+
+def as_sent(call: Call, changes: Json) -> Call:
+    """The agent's request as a fork sent it; the same request where the changes do not fit it.
+
+    Args:
+        call: The request, with its body.
+        changes: The note on it (``facts.event.REWRITTEN``).
+    """
+    if not isinstance(changes, Mapping):
+        return call
+    url, made = str(call.head.get("url", "")), {"prompt": None, "model": None, **changes}
+    made["params"] = made.get("params") or {}
+    try:
+        url, body = rewritten(recognise(call.head, call.body) or "", url, call.body, **made)
+    except (NotRewritten, TypeError):  # a note of the program's own may have this name
+        return call
+    return replace(call, head={**call.head, "url": url}, body=body)
 
 
 def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None:

@@ -12,7 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
-from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_of, headers_of
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, asked_head, error_of, headers_of
 from reenact.timetravel.model_readings import reading_of
 from reenact.timetravel.step_view import shown_state
 from reenact.timetravel.story import elapsed
@@ -28,7 +28,7 @@ def event_lines(recording: Recording, event: Event, mark: str = "") -> Iterator[
     yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
     yield from _facts(event)
     given = "input" if comes_in(event) else "request"
-    yield from _block(given, _head_lines(event.call.head), _content(asked(recording, event, _LIMIT)))
+    yield from _block(given, _head_lines(asked_head(recording, event)), _content(asked(recording, event, _LIMIT)))
     outcome = event.outcome
     head = outcome.head if isinstance(outcome, Stream) else {}
     error = error_of(event)

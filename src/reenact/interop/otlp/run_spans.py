@@ -12,7 +12,7 @@ from reenact.abc.suspicion_rules import rules_in_force
 from reenact.errors import BlobMissing
 from reenact.facts.call import RETURN, Json, Kind, Stream, Value
 from reenact.facts.dialects import read, recognise
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
@@ -177,8 +177,8 @@ def _full(recording: Recording, event: Event) -> Reading | None:
     body = recording.body(event.request)
     if recognise(event.call.head, body) is None:
         return None
-    head = outcome.head if isinstance(outcome, Stream) else {}
-    return read(event.call.head, body, head, (data for _, _, data in recording.parts(event.number)))
+    call, head = sent_call(event, body), outcome.head if isinstance(outcome, Stream) else {}
+    return read(call.head, call.body, head, (data for _, _, data in recording.parts(event.number)))
 
 
 def _function(recording: Recording, event: Event) -> Reading:

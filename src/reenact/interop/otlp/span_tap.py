@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import read, recognise
-from reenact.facts.event import Event
+from reenact.facts.dialects.request_rewriting import as_sent
+from reenact.facts.event import REWRITTEN, Event
 from reenact.facts.feature_collector import FeatureCollector
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.policy import Policy
@@ -167,6 +168,10 @@ class SpanTap:
             if record.key == _REVISION and isinstance(record.value, Mapping) and record.value.get("commit"):
                 self._resource = resource(self._run, version("reenact"), str(record.value["commit"]))
             return
+        if record.key == REWRITTEN and record.event in self._open:
+            asks = self._open[record.event]
+            call = as_sent(replace(asks.event.call, body=asks.body), record.value)
+            asks.event, asks.body = replace(asks.event, call=replace(call, body=b"")), call.body
         if record.key != "reading" or not isinstance(record.value, Mapping):
             return
         held = self._unread.pop(record.event, None)

@@ -145,11 +145,11 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
         return Drift(name, golden_dir.shown(opened.path), _standing(outcome.status), message=outcome.message)
     outcome = with_changes(golden_dir, opened, outcome, ran.today)
     there = opened.store.open(ran.run)
-    then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
+    then, now = scene_of(opened.store, there.run, sent=False), scene_of(ran.today.run.home, ran.today.run, sent=False)
     why, call = _why(golden_dir, ran, there, (then, now))
     for each in reversed(opened.overlays if why and not call else ()):  # later recordings belong to the golden, too
         beside = opened.store.open(opened.store.run(each))
-        scene = scene_of(opened.store, beside.run)
+        scene = scene_of(opened.store, beside.run, sent=False)
         causes, _ = _why(golden_dir, ran, beside, (scene, now))
         if not causes:
             there, then, why = beside, scene, causes

@@ -121,7 +121,8 @@ def differing(
 
     Cost: that of ``reenact diff`` over both.
     """
-    laid = RunPair(*compared(_outermost(side_of(golden)), _outermost(side_of(today))))
+    sides = (_outermost(side_of(each, sent=False)) for each in (golden, today))
+    laid = RunPair(*compared(*sides))
     comparing = _DifferenceMaker(laid, rules_of(golden.run.capture), blame)
     found = [each for match in laid.matches if (each := comparing.pair(match.left, match.right, laid.changes(match)))]
     ended = _ended(golden, today, blame, known)
@@ -179,8 +180,9 @@ class _DifferenceMaker:
         """An event as a document, and its digest."""
         if event is None:
             return None, ""
-        told = event_documents.document(recording, event)
-        return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), told["answer"]])
+        told = event_documents.document(recording, event, sent=False)
+        key = asked_key(recording, event, self._rules, sent=False)
+        return told, digest([event.kind, event.name, key, told["answer"]])
 
 
 _WORDS: Mapping[PairSort, str] = {

@@ -10,7 +10,7 @@ from reenact.abc.session import Crossing
 from reenact.errors import ForkError, Halt, StoreError
 from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import is_incoming, is_of_connection
-from reenact.facts.event import Event
+from reenact.facts.event import REWRITTEN, Event
 from reenact.facts.handles import waits_for_message
 from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
@@ -266,6 +266,8 @@ class ForkCalls:
         """Note that a recorded answer is handed over. If there are recorded calls inside it, the fork does not have
         them, and a note says so. In the prefix, the branching event is enough to show this."""
         event = crossing.recorded
+        if event.call.kind is Kind.HTTP and (changes := event.attributes.get(REWRITTEN)):
+            self.child.put(EvidenceNoted(crossing.event, REWRITTEN, changes))
         self.session.answered(event.number, crossing.event)
         if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
             self.child.put(EvidenceNoted(crossing.event, ANSWERED, True))
@@ -320,5 +322,5 @@ class ForkCalls:
             url = self.session.addresses.today(url)
         if not is_rewritten(self.plan, call):
             return url, body
-        self.child.put(EvidenceNoted(event, "rewritten", said(self.plan)))
+        self.child.put(EvidenceNoted(event, REWRITTEN, said(self.plan)))
         return sent(self.plan, call, url, body)

@@ -11,7 +11,7 @@ from reenact.facts.call import Call, Fidelity, Json, Kind
 from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects import recognise, stateless_model_request
 from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import NOTE, says_asked_again
@@ -60,7 +60,7 @@ def request_of(recording: Recording, event: Event) -> ModelRequest:
     if is_traced_model(event.call):
         answer = recording.body(event.answer) if event.answer else b""
         return _of_trace(event, body, answer)
-    call = replace(event.call, body=body)
+    call = sent_call(event, body)
     dialect = recognise(call.head, body) if call.kind is Kind.HTTP else None
     if dialect is None:
         what = "asks a model of the program itself" if is_model(call) else "asks no model"

@@ -10,7 +10,8 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
+from reenact.facts.lazy_dataclass import replace
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import onward
 from reenact.interfaces.cli.run_opening import opened
@@ -59,7 +60,8 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
         recording = store.open(event.run)
         if form in ("curl", "python"):
             write = pasteable_request.curl if form == "curl" else pasteable_request.python
-            shell.data(write(event, recording.body(event.request)))
+            call = sent_call(event, recording.body(event.request))
+            shell.data(write(replace(event, call=call), call.body))
         elif form == "headers":
             _headers(shell, event, wanted.field)
         else:

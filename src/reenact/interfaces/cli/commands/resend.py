@@ -17,7 +17,7 @@ from reenact.abc.store import Recording
 from reenact.errors import EffectRefused, ReenactError, UnreplayableRun, UsageError
 from reenact.facts.call import Json, Stream
 from reenact.facts.dialects.recognition import read
-from reenact.facts.event import Event
+from reenact.facts.event import Event, sent_call
 from reenact.facts.ids import tail
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
@@ -150,8 +150,9 @@ def _checked(shell: Shell, recording: Recording, event: Event, request: ModelReq
     """Compare the body to send with the recorded one, by digest; print the result, and return whether they are
     equal."""
     body = request.call.body
-    same = event.request is not None and recording.holds(event.request, body)
-    now, then = (hashlib.sha256(each).hexdigest() for each in (body, recording.body(event.request)))
+    recorded = sent_call(event, recording.body(event.request)).body
+    same = event.request is not None and body == recorded
+    now, then = (hashlib.sha256(each).hexdigest() for each in (body, recorded))
     if shell.json:
         shell.line({"type": "check", "equal": same, "bytes": len(body), "sha256": now, "recorded_sha256": then})
     else:
@@ -212,7 +213,8 @@ def _recorded(recording: Recording, event: Event) -> Reading | None:
         if not isinstance(event.outcome, Stream):
             return None
         data = b"".join(part for _, _, part in recording.parts(event.number))
-        return read(event.call.head, body, event.outcome.head, data)
+        call = sent_call(event, body)
+        return read(call.head, call.body, event.outcome.head, data)
     except ReenactError:
         return None
 
