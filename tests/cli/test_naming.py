@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from reenact import fork
+from reenact.errors import UsageError
 from reenact.facts.difference import words
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import made_us, make_run_id, tail
@@ -40,6 +42,34 @@ def test_a_model_call_is_named_by_its_model_as_show_names_it(asked: Any, reenact
     assert reenact("show", f"@:{name}#2", "--json").data[0]["event"] == 2
     assert reenact("show", f"@:{name}", "--json").data[0]["event"] == 0
     assert [line.split()[2] for line in reenact("show", "@").lines if " model " in line] == ["gpt-5.4", "gpt-5.4"]
+
+
+@pytest.mark.parametrize(
+    ("command", "leads"),
+    [
+        (("fork", "--dry-run"), "reenact fork {} --dry-run"),
+        (("resume",), "reenact show {}"),
+        (("resend", "--dry-run"), "reenact resend {} --dry-run"),
+    ],
+)
+def test_a_command_that_takes_one_event_takes_no_part_and_no_stretch(
+    asked: Any, record_store: Any, reenact: Cli, command: tuple[str, ...], leads: str
+) -> None:
+    name, *options = command
+    for text, says, event in (
+        ("@:1..2", "1..2 names several", "@:1"),
+        ("@:gpt-5.4#1.response.body", "response.body is a field of event gpt-5.4#1", "'@:gpt-5.4#1'"),
+    ):
+        answer = reenact(name, text, *options)
+        assert answer.code == 2 and f"{name} takes one event, and {says}" in answer.err
+        assert f"next: {leads.format(event)}\n" in answer.err
+    assert [run.id for run in record_store.runs()] == [asked.id], "nothing is made"
+
+
+def test_code_names_one_event_to_fork_at(asked: Any, record_store: Any) -> None:
+    for at in ("1..2", "1.response.body"):
+        with pytest.raises(UsageError, match=f"fork {tail(asked.id)}:1 --dry-run"):
+            fork(asked, at, store=record_store, dry_run=True)
 
 
 def test_a_miss_lists_the_names_there_are(asked: Any, reenact: Cli) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
+from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
@@ -24,6 +25,7 @@ from reenact.timetravel.forks.fork_launch import fork_run, require_ended
 from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import OPENINGS, Plan, Settling
+from reenact.timetravel.reference_syntax import parse_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def plan_of(
     """The plan of a fork, with every event by its number.
 
     Raises:
-        UsageError: ``live`` is not one of the four words.
+        UsageError: ``live`` is not one of the four words, or ``at`` names several events or a field of one.
         EventNotFound: A named event does not exist.
     """
     if live not in OPENINGS:
@@ -157,6 +159,8 @@ def plan_of(
         raise UsageError(
             f"there is no live={live!r}", cause=f"it is one of {words}", next_command="reenact fork --help"
         )
+
+    parse_reference(f"{tail(parent.id)}:{at}").one_event("fork")
 
     def number(event: int | str) -> int:
         return _number(store, parent, event)

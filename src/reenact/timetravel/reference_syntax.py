@@ -42,6 +42,28 @@ class Reference:
         """The part a store understands: ``RUN:EVENT``."""
         return f"{self.run}:{self.event}"
 
+    def one_event(self, command: str) -> str:
+        """The event, for a command (its name) that takes one; empty where the whole run is meant.
+
+        Raises:
+            UsageError: A stretch of events is named, or a field of an event.
+        """
+        if not (self.stretch or self.field):
+            return self.event
+        first, told = self.event, f"{'.'.join(self.field)} is a field of event {self.event}"
+        if self.stretch:
+            first, told = str(self.stretch[0]), "{}..{} names several".format(*self.stretch)
+        event = shlex.quote(f"{self.run}:{first}")
+        raise UsageError(
+            f"{command} takes one event, and {told}",
+            cause="one event is RUN:12 or RUN:search_docs#2",
+            next_command=f"reenact fork {event} --dry-run"
+            if command == "fork"
+            else f"reenact resend {event} --dry-run"
+            if command == "resend"
+            else f"reenact show {event}",
+        )
+
 
 def parse_reference(text: str) -> Reference:
     """Parse a reference.

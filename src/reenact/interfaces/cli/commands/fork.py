@@ -73,6 +73,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     allows it; a write is refused unless --allow-write names it. The fork is kept as a new run.
     """
     shell, given_ref = current(ctx), ref
+    at = reference(ref).one_event("fork")
     ref = ref if dry_run else stored(shell, ref)
     named = reference(ref)
     with naming_sources(given_ref), opened(shell, ref) as store:
@@ -80,7 +81,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
         said_around(shell, store, run, entry)
         results, given = results_of(store, how["result"], numbering(store, run.id))
         live, writes = how["live"], how["allow_write"]
-        plan = plan_of(store, run, named.event or 0, change_of(how, results), live=live, allow_writes=writes)
+        plan = plan_of(store, run, at or 0, change_of(how, results), live=live, allow_writes=writes)
         plan = replace(plan, settle=how["settle"] or "", given=given)
         url = store.url
         words = tuple(shlex.split(cmd)) if cmd is not None else ()

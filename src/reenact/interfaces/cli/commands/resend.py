@@ -76,7 +76,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
     """
     shell = current(ctx)
     named = reference(ref)
-    if not named.event:
+    if not named.one_event("resend"):
         raise UsageError(
             f"{ref} names a run; resend takes one model call of it",
             cause="its number or its name goes after a colon",

@@ -52,12 +52,13 @@ def command(
     in doubt: without --settle you are asked, and without a terminal nothing is run.
     """
     shell = current(ctx)
+    step = reference(ref).one_event("resume")
     named = reference(stored(shell, ref))
     with opened(shell) as store:
         run = store.run(named.run)
         said_around(shell, store, run, entry)
         results, given = results_of(store, result, numbering(store, run.id))
-        told = resumed_runs.resumption(store, run, named.event or "", settle or "", results, given)
+        told = resumed_runs.resumption(store, run, step, settle or "", results, given)
         asks = sys.stdin.isatty() and not shell.json
         if asks:
             told = resumed_runs.settled(store, told, lambda event: _asked(shell, event))
