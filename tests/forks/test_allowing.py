@@ -178,3 +178,43 @@ def test_a_write_that_failed_in_an_earlier_fork_is_said_to_have_failed(forks: Fo
     (first, _), (_, why) = told
     assert why.startswith(f"it was made as event 1 of run {tail(first)}, and failed there"), why
     assert f"`reenact resume {tail(first)} --settle retry` makes it again" in why
+
+
+def test_a_write_that_failed_in_an_earlier_fork_is_made_again_where_the_user_says_so(forks: Forks) -> None:
+    forks.record(PAYS.replace('raise ValueError("no money")', 'open("made", "a").write("x"); raise ValueError("no")'))
+    for settled in ([], [], ["--settle", "retry"]):
+        forks.fork("look#1", "--result", "look#1=2", "--allow-write", "pay", *settled)
+    assert (forks.desk.folder / "made").read_text() == "xx", "by the first fork and by the last"
+
+
+PUTS = """
+import pathlib
+import reenact
+
+@reenact.tool(effect="read")
+def choose():
+    return "large"
+
+@reenact.tool
+def put(plan):
+    pathlib.Path("plan").write_text(plan)
+
+@reenact.tool(effect="read")
+def get():
+    return pathlib.Path("plan").read_text()
+
+put(choose())
+print(get())
+"""
+
+
+def test_what_is_read_after_a_write_of_an_earlier_fork_is_read_again(forks: Forks) -> None:
+    """The recording does not hold that write, so its answers are from before it."""
+    assert forks.record(PUTS) == "large\n"
+    for made in ("live", "frozen"):
+        report = forks.fork("choose#1", "--result", "choose#1=small", "--allow-write", "put")
+        how = {each["name"]: each["how"] for each in report["answers"]}
+        assert (how["put"], how["get"], report["printed"]) == (made, "live", "small\n")
+        forks.replays_exactly()
+    same = forks.fork("choose#1", "--result", "choose#1=large")
+    assert {each["how"] for each in same["answers"]} == {"frozen"}, "a write of the recording makes no answer old"

@@ -31,10 +31,12 @@ class ForkMisses:
         why = unwritable(plan, call)
         if why:
             raise calls.stops.stopped(lane, call, unwritten(session.run, plan, why), why)
-        question = as_rewritten(calls, question)
+        question, recorded = as_rewritten(calls, question), question
         standing = calls.standing(question.write)
         made = self._made_before(calls, question, standing)
         if made is not None:
+            # Recorded reads do not know of a write that is not in the recording.
+            calls.course.wrote |= question is not recorded or question.found.answer is None
             return made
         refused = calls.refusal(lane, call, model)
         if refused:
@@ -48,14 +50,15 @@ class ForkMisses:
             return None
         plan, (lane, call, write, found) = calls.plan, question
         here = standing.claim.run == calls.session.run.id
+        again = said_of(plan, write, found.answer) == "retry"
         retried = found.answer is not None and found.answer.number in plan.retries
-        failed = retried and (here or has_failed(standing.outcome))
+        failed = (retried and here) or ((retried or again) and has_failed(standing.outcome))
         if failed and call.kind is Kind.DB and isinstance(standing.outcome, Value):
             return None  # its transaction is made again
         elsewhere = calls.counterparts.is_elsewhere(call)
         if standing.outcome is not None and not failed and not elsewhere:
             return calls.given(question, standing.outcome, standing.body, standing.why)
-        if said_of(plan, write, found.answer) == "retry" or lane.parent in calls.retried:
+        if again or lane.parent in calls.retried:
             return None
         if write in plan.given and call.kind is not Kind.HTTP:
             return calls.given(question, Value(b"", head={}), encode(plan.given[write]).body, "said to have been done")
