@@ -243,6 +243,8 @@ def test_a_fault_at_the_nth_call_of_the_recorder_costs_the_recording_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     bare = agent()
+    _recorded(agent, tmp_path / "first", Injection(0, RuntimeError, _inside))
+    # What a process does once is not counted: no later recording makes those calls.
     calm = Injection(0, RuntimeError, _inside)
     assert _recorded(agent, tmp_path / "calm", calm) == bare
     whole, confessed = _content(tmp_path / "calm")
