@@ -58,6 +58,22 @@ def test_a_write_may_have_been_made(forks: Forks) -> None:
     assert paid.read_text() == "xx"
 
 
+def test_a_plan_names_the_calls_without_a_recorded_answer(forks: Forks) -> None:
+    def plan(*options: str) -> list[str]:
+        told = forks.desk.run("fork", f"{forks.parent}:plan#1", *options, "--dry-run").stdout
+        return [line.strip() for line in told.splitlines() if "has no answer" in line or "pay" in line]
+
+    made, stopped = (f"; if the fork waits for it, {follows}" for follows in ("it is made", "the fork stops"))
+    forks.record(TOOLS)
+    assert plan() == [f"has no answer   look (2 recorded){made}"]
+    assert plan("--live", "none") == [f"has no answer   look (2 recorded){stopped}"]
+    forks.record(TOOLS.replace("tool = look", "tool = pay"))
+    assert f"has no answer   pay (1 recorded){stopped}" in plan()
+    assert f"has no answer   pay (1 recorded){stopped}" in plan("--allow-write", "pay")
+    assert "allowed write" not in " ".join(plan("--allow-write", "pay"))
+    assert f"has no answer   pay (1 recorded){made}" in plan("--allow-write", "pay", "--settle", "retry")
+
+
 LEFT = """
     import threading, time, reenact
     @reenact.tool(effect="read")

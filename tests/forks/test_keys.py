@@ -191,6 +191,43 @@ def test_a_plan_shows_host_and_key(forks: Forks, host: Listening) -> None:
     assert host.got == []
 
 
+GETS = """
+    import os, httpx, reenact
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    print(httpx.get(os.environ["WORLD"] + "/rates", headers=headers).status_code)
+    print(httpx.post(os.environ["POSTS"] + "/orders", json={"n": 1}).status_code)
+"""
+
+
+@pytest.fixture
+def other() -> Iterator[Listening]:
+    """Another host that a recording names."""
+    with Listening() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_a_plan_shows_the_hosts_of_plain_requests_that_may_go_live(
+    forks: Forks, host: Listening, other: Listening
+) -> None:
+    forks.desk.environ = {"WORLD": host.url, "POSTS": other.url, "OPENAI_API_KEY": KEY}
+    forks.record(GETS)
+
+    def hosts(*options: str) -> list[str]:
+        plan = forks.desk.run("fork", f"{forks.parent}:0", *options, "--dry-run").stdout
+        return [line.split("  ")[-1] for line in plan.splitlines() if "may be sent to" in line]
+
+    got = f"{host.url[7:]} with OPENAI_API_KEY"
+    assert hosts() == hosts("--live", "all") == [got]
+    assert hosts("--live", "all", "--allow-write", "POST *") == [got, other.url[7:]]
+    assert hosts("--live", "none", "--allow-write", "POST *") == [other.url[7:]]
+    assert hosts("--live", "model") == hosts("--live", "none") == []
+    before = len(host.got)
+    forks.fork(0, "--live", "all")
+    assert (len(host.got), len(other.got)) == (before + 1, 1)
+
+
 SEVERAL = read_program("forks/key_for_each_tool.py")
 
 

@@ -10,12 +10,15 @@ from urllib.parse import urlsplit
 
 from reenact.abc.store import Store
 from reenact.facts.bases import Bases, moved_bases
-from reenact.facts.call import Effect, Kind
+from reenact.facts.call import Call, Effect, Kind, Stream
 from reenact.facts.connections import is_of_connection
+from reenact.facts.effects import acts
+from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import asdict, dataclass, field, replace
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run
+from reenact.facts.served_requests import arrives
 from reenact.replaying.agent_process import environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
@@ -31,7 +34,7 @@ from reenact.timetravel.forks.fork_points import inside, require_fork_point
 from reenact.timetravel.forks.fork_report import first_line
 from reenact.timetravel.forks.fork_requests import is_rewritten, unspoken
 from reenact.timetravel.forks.permits import is_model, only_kept
-from reenact.timetravel.forks.plan import Plan, may_write, opens
+from reenact.timetravel.forks.plan import Plan, may_write, opens, refusal, said_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,8 @@ class DryRun:
     Attributes:
         first_line: The first line that the fork would print.
         frozen: The recorded calls before the branching event.
-        after: The number of recorded calls from the branching event on. Each is answered as recorded if the same call
-            is made again.
+        after: The number of recorded calls with an answer from the branching event on. Each is answered as recorded if
+            the same call is made again.
         again: The names of calls that would be sent again in any case, each with its number of calls.
         writes: The names of recorded writes after it, which are not repeated, each with its number of calls; a write
             with another request is refused.
@@ -50,7 +53,11 @@ class DryRun:
         changes: The changes, in words.
         servers: MCP servers of the recording: a server is started, or connected to, when a call of its session goes
             live.
-        goes_to: The hosts of recorded calls after it, each with the keys that the calls carried.
+        goes_to: The hosts of recorded calls after it that may go live, each with the keys that the calls carried.
+        unanswered: The names of calls after it without a recorded answer, which was cancelled or cut off, each with its
+            number of calls. If the fork waits for such a call, it is made.
+        stops: The names of other such calls, which may not be made, or may have changed the world already. If the fork
+            waits for such a call, the fork stops.
         impossible: Why the changes cannot be made in later recorded model requests; the fork would stop there.
     """
 
@@ -64,6 +71,8 @@ class DryRun:
     servers: tuple[str, ...] = ()
     goes_to: tuple[Destination, ...] = ()
     allowed: Mapping[str, int] = field(default_factory=dict)
+    unanswered: Mapping[str, int] = field(default_factory=dict)
+    stops: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The forecast as JSON-able data."""
@@ -88,6 +97,11 @@ class DryRun:
         told += [
             f"  allowed write   {name} ({count} recorded); a changed one is made, the same one is not repeated"
             for name, count in self.allowed.items()
+        ]
+        told += [
+            f"  has no answer   {name} ({count} recorded); if the fork waits for it, {what_follows}"
+            for what_follows, calls in (("it is made", self.unanswered), ("the fork stops", self.stops))
+            for name, count in calls.items()
         ]
         told += [f"  goes live       {name}, when a call of its session does" for name in self.servers]
         for each in self.goes_to:
@@ -114,10 +128,8 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     plan = with_settings(plan)
     require_code(recording.run, plan, start_of(recording.run, options, project_of()))
     frozen = after = 0
-    again: Counter[str] = Counter()
-    writes: Counter[str] = Counter()
-    allowed: Counter[str] = Counter()
-    impossible: Counter[str] = Counter()
+    counts: tuple[Counter[str], ...] = tuple(Counter() for _ in range(6))
+    again, writes, allowed, unanswered, stops, impossible = counts
     servers: dict[str, None] = {}
     asked: dict[str, dict[str, None]] = {}
     secret = [str(each) for each in recording.run.environment.get("env_secret") or ()]
@@ -132,20 +144,23 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
             continue
         if around is not None and around.call.effect is Effect.WRITE and not may_write(plan, around.call):
             continue  # the fork stops before it
-        url = address_of(replace(event.call, body=recording.body(event.request))) if event.request else ""
-        if url:
+        call = replace(event.call, body=recording.body(event.request))
+        call = replace(call, effect=Effect.READ) if plan.may_store and only_kept(call) else call
+        url = address_of(call)
+        if url and not _stays(plan, call if around is None else around.call):
             asked.setdefault(url, {}).update(dict.fromkeys(keys_named_in(event.call, secret)))
         if around is not None:
             continue
         if is_of_connection(event.call):
             after += 1
             continue
-        call = replace(event.call, body=recording.body(event.request))
-        call = replace(call, effect=Effect.READ) if plan.may_store and only_kept(call) else call
         if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
             impossible[why] += 1
         if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
             again[call.name] += 1
+            continue
+        if event.number not in plan.answered and _lacks_answer(plan, recording.run, event):
+            (stops if _stays(plan, call) or _is_in_doubt(plan, event) else unanswered)[call.name] += 1
             continue
         after += event.number not in plan.answered
         if call.effect is Effect.WRITE and event.number not in plan.answered:
@@ -161,7 +176,30 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         tuple(may),
         goes_to,
         dict(allowed),
+        dict(unanswered),
+        dict(stops),
     )
+
+
+def _stays(plan: Plan, call: Call) -> bool:
+    """Whether a call may not go live. The connection of an MCP session or a websocket goes live with its calls."""
+    sent = call.kind not in (Kind.MCP, Kind.WEBSOCKET)
+    return sent and bool(refusal(plan, call, model=is_model(call)))
+
+
+def _lacks_answer(plan: Plan, run: Run, event: Event) -> bool:
+    """Whether a recorded call has no answer that the fork could give: it was cancelled, or cut off with the run."""
+    outcome = event.outcome
+    if event.call.effect is Effect.NONE or arrives(event.call):
+        return False
+    if outcome is None or (isinstance(outcome, Stream) and not outcome.head):
+        return True
+    return event.is_open and run.interrupted_at is not None and plan.live != "none"
+
+
+def _is_in_doubt(plan: Plan, event: Event) -> bool:
+    """Whether a call without an answer is a write that may have been made, and the plan does not make it again."""
+    return acts(event.call) and said_of(plan, "", event) != "retry"
 
 
 def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterable[str]]) -> tuple[Destination, ...]:
