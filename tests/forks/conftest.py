@@ -52,7 +52,7 @@ class Forks:
             recording = store.open(store.run(run))
             return [recording.body(recording.event(number).request) for number in numbers]
 
-    def fork(self, event: object, *options: str, status: int = 0) -> dict[str, Any]:
+    def fork(self, event: object, *options: str, status: int | None = 0) -> dict[str, Any]:
         """Fork the recorded run; gives the report, with what the agent printed under ``printed``."""
         done = self.desk.run("fork", f"{self.parent}:{event}", *options, "--json", status=status)
         report: dict[str, Any] = json.loads(done.stdout) if done.stdout.startswith("{") else {}

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
@@ -15,6 +15,7 @@ from reenact.errors import Halt, ReenactError
 from reenact.facts.call import Json
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
+from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
@@ -35,6 +36,11 @@ from reenact.seams import trust, wiring
 from reenact.seams.origins import raised_at
 from reenact.seams.project_paths import root_of
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
+
+if TYPE_CHECKING:
+    from reenact.seams.boot.parent import is_python
+else:
+    is_python = late("reenact.seams.boot.parent", "is_python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,14 @@ def interpreter(entry_kind: str = "block") -> Entry:
         hash_seed=hash_seed(),
         project=os.getcwd(),
     )
+
+
+def program(argv: tuple[str, ...], project: str = "") -> Entry:
+    """The start of this process as an entry: by the command ``argv`` (empty: by its own), in the folder of the project
+    (empty: in this folder)."""
+    here = interpreter("command")
+    argv = argv or here.argv
+    return replace(here, argv=argv, own=() if is_python(argv) else here.argv, project=project or here.cwd)
 
 
 def hash_seed() -> str:

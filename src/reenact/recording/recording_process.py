@@ -14,13 +14,12 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
-from reenact.facts.run import Entry
 from reenact.recording import policies
 from reenact.recording.recorded_speech import StreamListener
-from reenact.recording.recording_opening import OpenRun, Who, evidence_of, hash_seed, interpreter, new_run, status_of
+from reenact.recording.recording_opening import OpenRun, Who, evidence_of, new_run, program, status_of
 from reenact.recording.request_runs import RequestRuns
 from reenact.seams import escapes, logs, speech, stdio, wiring
-from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
+from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.declared_files import file_digests
 from reenact.seams.processes import child_runs
 from reenact.seams.servers import hosting
@@ -44,7 +43,7 @@ class RecordedProcess:
         self._pid = os.getpid()
         self._policy = _policy(instructions.get("policy") or {})
         policies.configure(self._policy)
-        entry = _entry(instructions)
+        entry = program(tuple(instructions.get("argv") or ()), str(instructions.get("project") or ""))
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
         if instructions.get("parent"):
@@ -136,13 +135,6 @@ def _main_began() -> bool:
 def _policy(fields: dict[str, Any]) -> Policy:
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
     return Policy(**values)
-
-
-def _entry(instructions: dict[str, Any]) -> Entry:
-    here = interpreter("command")
-    argv = tuple(instructions.get("argv") or here.argv)
-    own = () if is_python(argv) else here.argv
-    return replace(here, argv=argv, own=own, hash_seed=hash_seed(), project=instructions.get("project") or here.cwd)
 
 
 def begin(instructions: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from reenact.store.nested_runs import holder_of
 from reenact.timetravel.forks.allowed_names import require_known, with_settings
 from reenact.timetravel.forks.api_keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.changes import check
-from reenact.timetravel.forks.fork_code import require_code
+from reenact.timetravel.forks.fork_code import require_code, with_command
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.forks.fork_points import inside, require_fork_point
 from reenact.timetravel.forks.fork_report import first_line
@@ -125,7 +125,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     require_fork_point(recording, plan.at)
     check(recording, plan, options.entry)
     require_known(store, recording.run, plan)
-    plan = with_settings(plan)
+    plan = with_settings(with_command(plan, recording.run, options))
     require_code(recording.run, plan, start_of(recording.run, options, project_of()))
     frozen = after = 0
     counts: tuple[Counter[str], ...] = tuple(Counter() for _ in range(6))

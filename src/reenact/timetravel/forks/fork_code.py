@@ -9,7 +9,8 @@ from reenact.errors import ForkError
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
-from reenact.facts.served_requests import preamble_of
+from reenact.facts.served_requests import REQUEST, preamble_of
+from reenact.replaying.options import Options
 from reenact.replaying.program_start import Start
 from reenact.replaying.worktree import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
@@ -50,6 +51,12 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch
         return
     with tree_of(rev, start.cwd, run, patch) as tree:
         yield Code(tree.start(start, run, rev), replace(plan, rev=tree.commit), tree)
+
+
+def with_command(plan: Plan, run: Run, options: Options) -> Plan:
+    """The plan with the command line of ``options``, if ``run`` was not started by the same one."""
+    same = run.entry.kind in ("command", REQUEST) and run.entry.argv == options.command
+    return plan if same else replace(plan, command=options.command)
 
 
 def require_code(run: Run, plan: Plan, start: Start) -> None:

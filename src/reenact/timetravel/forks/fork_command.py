@@ -80,6 +80,8 @@ def _changes(plan: Plan) -> Iterator[str]:
         yield from ("--input", _json(plan.input))
     if plan.rev:
         yield from ("--rev", plan.rev)
+    if plan.command:
+        yield from ("--cmd", typed(plan.command))
 
 
 def _json(value: Json) -> str:

@@ -25,7 +25,7 @@ from reenact.store.nested_runs import holder_of
 from reenact.timetravel.event_line import event_text
 from reenact.timetravel.forks.allowed_names import require_known, with_settings
 from reenact.timetravel.forks.changes import check
-from reenact.timetravel.forks.fork_code import Code, code_of
+from reenact.timetravel.forks.fork_code import Code, code_of, with_command
 from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.fork_report import ForkReport, first_line, last_line
 from reenact.timetravel.forks.input import asks_people
@@ -58,9 +58,9 @@ def fork_run(
         UnreplayableRun: The run cannot be started again here.
         Unreported: The forking process ended without a report.
     """
-    plan = with_settings(plan)
     with open_store(store_url) as store:
         run = store.run(parent) if options.entry else holder_of(store, store.run(parent))
+        plan = with_settings(with_command(plan, run, options))
         recording = store.open(run)
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):

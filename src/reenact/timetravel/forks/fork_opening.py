@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -15,8 +16,9 @@ from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
 from reenact.facts.removed_digests import REMOVED
 from reenact.facts.retention import LABELS
-from reenact.facts.run import ATTEMPT, Run
-from reenact.recording.recording_opening import OpenRun, hash_seed
+from reenact.facts.run import ATTEMPT, Entry, Run
+from reenact.facts.served_requests import REQUEST
+from reenact.recording.recording_opening import OpenRun, hash_seed, program
 from reenact.replaying.ambient_replay import MOVES, clock_of
 from reenact.replaying.options import Options
 from reenact.replaying.replay_opening import redactor_of
@@ -53,11 +55,14 @@ def open_child(
     place: str = "",
     release: Callable[[], object] | None = None,
     gathers: bool = True,
+    tree: Tree | None = None,
 ) -> OpenRun:
-    """Begin the fork's own run, in which all calls of the session are noted. ``gathers``: see ``OpenRun``."""
+    """Begin the fork's own run, in which all calls of the session are noted. ``gathers``: see ``OpenRun``. ``tree``:
+    the folder of the code, where that is not the parent's."""
     parent = session.run
     run = child_of(parent, session.plan, run_id, session.ambience.kept_moves)
-    # The fork has its parent's entry: a user who may not start the parent's may not start the fork's.
+    run = replace(run, entry=_entry(parent, session.plan.command, tree))
+    # The rest of a fork is its parent's: a user who may not start the parent may not start the fork.
     sealed = trust.is_ours(parent)
     return OpenRun(
         run,
@@ -70,6 +75,22 @@ def open_child(
         sealed=sealed,
         gathers=gathers,
     )
+
+
+def _entry(parent: Run, command: tuple[str, ...], tree: Tree | None) -> Entry:
+    """The entry of a fork: its parent's, or ``command`` if a user gave that. Paths in a tree are named as the parent
+    names them."""
+    entry = replace(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed)
+    if not command:
+        return entry
+    given = replace(program(command, entry.project), hash_seed=entry.hash_seed)
+    if tree is not None:
+        given = replace(given, cwd=_then(tree, given.cwd), file=_then(tree, given.file))
+    return replace(given, kind=entry.kind, target=entry.target) if entry.kind == REQUEST else given
+
+
+def _then(tree: Tree, path: str) -> str:
+    return os.fsdecode(tree.named_as_then(os.fsencode(path)))
 
 
 def policy_of(parent: Run) -> Policy:
@@ -103,7 +124,6 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,
         version=parent.version,
-        entry=replace(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
         user=parent.user,
         tenant=parent.tenant,
         session=parent.session,

@@ -106,7 +106,13 @@ class ForkingProcess(replaying.ReplayingProcess):
     def _speech(self) -> ForkSpeech:
         (store, release), told = self._role.opened(), self.instructions
         self._opened = open_child(
-            self.session, store, told["child"], place=told["place"], release=release, gathers=self._role.gathers
+            self.session,
+            store,
+            told["child"],
+            place=told["place"],
+            release=release,
+            gathers=self._role.gathers,
+            tree=self._tree,
         )
         speech = ForkSpeech(self.recording, StreamListener(self._opened.session, self.session))
         ledger = Ledger(store, self.recording.run, told["child"])
@@ -124,7 +130,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     def _owns_streams(self) -> bool:
         """Whether all output of the process belongs to the run, as for a program. For an entry point, only its lanes'
         output does."""
-        return self.recording.run.entry.kind == "command"
+        return self._opened.run.entry.kind == "command"
 
     @contextmanager
     def entered(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.shell_text import typed
 from reenact.privacy import make_redactor
 from reenact.timetravel import preview
 from reenact.timetravel.forks.permits import commits, meant, only_kept
@@ -19,6 +20,7 @@ Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
 _NUMBERED = ("results", "errors", "says")
 """Fields of a plan that name events by their numbers."""
+_LISTED = ("allow_writes", "retries", "only", "command")
 _RENAMED = {"anew": "retries"}  # fields of stored plans that have another name now
 STORED = "is not sent: it does not say store=false, so its provider would store it"
 """Why a model request is a write that changes nothing else."""
@@ -53,6 +55,7 @@ class Plan:
         at_time: The time to which the agent's wall clock is set at ``at``, as ISO 8601 text; empty: it goes on. In a
             resumption: the time to which the resumed fork had set it.
         rev: The revision whose code runs, from the start on; empty for the present files.
+        command: The command line that runs in place of the parent's; empty for the parent's.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
         until: Number of the delivery from which on the parent's order no longer counts: the Ctrl-C that ended the
@@ -80,6 +83,7 @@ class Plan:
     flags: Mapping[str, Json] = field(default_factory=dict)
     at_time: str = ""
     rev: str = ""
+    command: tuple[str, ...] = ()
     resume: bool = False
     until: int | None = None
     apart: bool = False
@@ -136,6 +140,8 @@ class Plan:
             told.append(f"the clock moved to {self.at_time}")
         if self.rev:
             told.append(f"code of {self.rev}")
+        if self.command:
+            told.append(f"command {clean.text(typed(self.command))}")
         return told
 
     @property
@@ -148,7 +154,7 @@ class Plan:
         data = {name: getattr(self, name) for name in self.__slots__}
         for name in _NUMBERED:
             data[name] = {str(number): value for number, value in data[name].items()}
-        return {**data, **{name: list(data[name]) for name in ("allow_writes", "retries", "only")}}
+        return {**data, **{name: list(data[name]) for name in _LISTED}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -163,7 +169,7 @@ class Plan:
             raise FormatTooNew(told, cause="a newer version made it", next_command="pip install --upgrade reenact")
         for name in _NUMBERED:
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        return cls(**values | {name: tuple(values.get(name) or ()) for name in ("allow_writes", "retries", "only")})
+        return cls(**values | {name: tuple(values.get(name) or ()) for name in _LISTED})
 
 
 def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:

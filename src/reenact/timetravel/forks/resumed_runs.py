@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reenact.abc.sources import ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import EndKind, Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
-from reenact.facts.run import ATTEMPT, IDLE, Run, Status
+from reenact.facts.run import ATTEMPT, IDLE, Entry, Run, Status
 from reenact.facts.served_requests import preamble_of
+from reenact.seams import trust
 from reenact.seams.databases.statements import ends_with
 from reenact.store.nested_runs import holder_of
 from reenact.timetravel import preview
@@ -179,7 +181,7 @@ def conclude(store: Store, told: Resumption, report: ForkReport) -> ForkReport:
     return replace(done, last_line=last_line(done))
 
 
-_OWN = ("agent", "version", "entry", "user", "tenant", "session", "tags", "flag", "flagged", "started_us", "parent",
+_OWN = ("agent", "version", "user", "tenant", "session", "tags", "flag", "flagged", "started_us", "parent",
         "relation", "fork_event", "retention")  # fmt: skip
 """The fields that a run keeps when its recording is exchanged."""
 
@@ -197,6 +199,8 @@ def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
     resumed: Any = before.environment.get("resumed") or []
     environment = {name: value for name, value in attempt.environment.items() if name != "fork"}
     kept = before.environment.get("fork")
+    same = replace(attempt.entry, hash_seed=before.entry.hash_seed) == before.entry
+    entry = before.entry if same else attempt.entry  # a user may have given it another command
     return replace(
         attempt,
         id=before.id,
@@ -206,7 +210,8 @@ def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
             IDLE: attempt.started_us - before.started_us - worked_us,
             "resumed": [*resumed, {"at": plan.at, "started_us": attempt.started_us, "said": sorted(plan.results)}],
         },
-        capture={**attempt.capture, "seal": before.capture.get("seal")},
+        capture={**attempt.capture, "seal": _seal(entry, attempt, before)},
+        entry=entry,
         **{name: getattr(before, name) for name in _OWN},
     )
 
@@ -224,8 +229,16 @@ def _left(before: Run, attempt: Run) -> Run:
         flagged=False,
         status=Status.RECORDING if broken else before.status,
         interrupted_at=None,
-        capture={**before.capture, "seal": attempt.capture.get("seal")},
+        capture={**before.capture, "seal": _seal(before.entry, before, attempt)},
     )
+
+
+def _seal(entry: Entry, since: Run, now: Run) -> Json:
+    """The seal for ``entry`` under the id of ``now``, where it stood under that of ``since``. A new one is made only if
+    this user started ``since`` here."""
+    if entry == now.entry:
+        return now.capture.get("seal")
+    return trust.seal(now.id, entry, ENTROPY) if trust.is_ours(since) else ""
 
 
 def settled_on_the_way(

@@ -62,8 +62,8 @@ _OF_ANOTHER = lazy_regex(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 @click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write; a pattern too.")
 @click.option("--settle", type=click.Choice(("done", "retry")), help="Count a write in doubt as done, or retry it.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
-@click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
-@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.option("--cmd", metavar="CMD", help="Command line to run in place of the captured one.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call in place of the captured one.")
 @no_sources
 @click.pass_context
 def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, entry: str, **how: Any) -> None:

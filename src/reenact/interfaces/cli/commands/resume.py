@@ -38,8 +38,8 @@ _WORDS = ("done", "retry")
 @click.argument("ref", default="@")
 @click.option("--settle", type=click.Choice(_WORDS), default=None, help="Count a write in doubt as done, or retry it.")
 @click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="The result of a write in doubt.")
-@click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
-@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.option("--cmd", metavar="CMD", help="Command line to run in place of the captured one.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call in place of the captured one.")
 @no_sources
 @click.pass_context
 def command(
