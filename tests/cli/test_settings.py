@@ -70,6 +70,13 @@ def test_a_mistake_names_the_file_and_the_cure(text: str, words: str, tmp_path: 
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path, {})
     assert words in str(caught.value) and "reenact.toml" in str(caught.value)
+    assert caught.value.next_command == "reenact config --help", "config itself would stop at the same mistake"
+
+
+def test_a_mistake_in_the_environment_names_the_variable() -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve([environment_layer({"REENACT_HOLD_MS": "soon"})])
+    assert caught.value.next_command == "export REENACT_HOLD_MS=", "an empty one sets nothing"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def _read(path: Path) -> Mapping[str, Json]:
         return {}
     except OSError as error:
         raise UsageError(
-            f"{path.name} cannot be read: {error.strerror}", cause="its permissions", next_command="reenact config"
+            f"{path.name} cannot be read: {error.strerror}", cause="its permissions", next_command=f"ls -l {path}"
         ) from None
     import tomllib  # late: most recorded programs have no settings file
 
@@ -88,5 +88,5 @@ def _read(path: Path) -> Mapping[str, Json]:
         raise UsageError(
             f"{path.name} is not valid TOML: {error}",
             cause="a typing mistake in the file",
-            next_command="reenact config",
+            next_command="reenact config --help",
         ) from None

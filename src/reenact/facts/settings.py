@@ -43,6 +43,8 @@ else:
 PREFIX = "REENACT_"
 """The beginning of the names of environment variables that are settings."""
 
+_ENVIRONMENT = "environment"
+
 ORDERS = ("exact", "arrival", "off")
 
 SWITCHES: Mapping[str, str] = {
@@ -113,7 +115,9 @@ def resolve(layers: Iterable[Layer]) -> Settings:
                 raise UsageError(
                     f"{layer.origin}: {key} = {value!r} {error}",
                     cause=setting.about,
-                    next_command="reenact config",
+                    next_command=f"export {PREFIX}{setting.plain.upper()}="
+                    if layer.origin == _ENVIRONMENT
+                    else "reenact config --help",
                 ) from None
     return chosen
 
@@ -121,7 +125,7 @@ def resolve(layers: Iterable[Layer]) -> Settings:
 def environment_layer(environ: Mapping[str, str]) -> Layer:
     """The settings in the environment. Other variables are ignored; ``strangers`` finds misspelled ones."""
     known = {PREFIX + setting.plain.upper(): setting.name for setting in SETTINGS}
-    return Layer("environment", {known[name]: text for name, text in environ.items() if name in known and text != ""})
+    return Layer(_ENVIRONMENT, {known[name]: text for name, text in environ.items() if name in known and text != ""})
 
 
 def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -153,7 +157,7 @@ def _level(layer: Layer) -> Iterator[tuple[str, Json]]:
             raise UsageError(
                 f"{layer.origin}: {key} = {value!r} is not a table",
                 cause=f"settings stand in it: {', '.join(name for name in _NAMED if name.startswith(key + '.'))}",
-                next_command="reenact config",
+                next_command="reenact config --help",
             )
 
 
@@ -165,7 +169,7 @@ def _unknown(key: str, origin: str) -> UsageError:
     return UsageError(
         f"{origin}: unknown setting {key}",
         cause=f"{hint}the settings are {', '.join(_NAMED)}",
-        next_command="reenact config",
+        next_command="reenact config --help",
     )
 
 

@@ -23,6 +23,8 @@ def command(ctx: click.Context) -> None:
 
     Later sources win: the default, [tool.reenact] in pyproject.toml, reenact.toml, REENACT_NAME
     in the environment, an option of the command line.
+
+    A wrong key or value is named with its file; correct it there. An empty variable sets nothing.
     """
     shell = current(ctx)
     settings = dict(load_settings())
