@@ -39,6 +39,9 @@ def test_another_response_reaches_every_client(asked: Forks) -> None:
 
 
 def test_a_status_in_place_of_an_answer_does(asked: Forks) -> None:
+    for status in ("999999", "99", "600", "05030", "9" * 5000):
+        refused = asked.fork(0, "--error", f"{numbers(asked)[0]}={status}:busy", "--dry-run", status=2)["said"]
+        assert f"{status[:20]} is no status of HTTP" in refused
     changes = [word for number in numbers(asked) for word in ("--error", f"{number}=503:busy")]
     report = asked.fork(0, *changes, "--live", "none")
     assert report["printed"].splitlines() == ["(503, None)"] * 6

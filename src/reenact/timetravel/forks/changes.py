@@ -160,7 +160,13 @@ def _check_state(recording: Recording, plan: Plan) -> None:
 def _error(event: Event, text: str) -> ChangedOutcome:
     kind, _, message = text.partition(":")
     kind = kind.strip()
-    if event.call.kind is Kind.HTTP and kind.isdigit():
+    if event.call.kind is Kind.HTTP and kind.isdecimal():
+        if len(kind) != 3 or not "100" <= kind <= "599":
+            raise ForkError(
+                f"{kind[:20]} is no status of HTTP",
+                cause="a status is a number from 100 to 599: 503:busy",
+                next_command="reenact fork --help",
+            )
         return _response(event, message, int(kind))
     if not kind.replace(".", "").replace("_", "").isalnum():
         raise ForkError(
