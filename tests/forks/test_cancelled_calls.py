@@ -36,6 +36,10 @@ def test_a_write_may_have_been_made(forks: Forks) -> None:
     refused = forks.fork("plan#1", *SOONER, status=5)
     assert "pay may change the world, and is not allowed to" in refused["message"]
     assert "it was cancelled when it was recorded" in refused["message"]
+    assert "; --allow-write pay lets it be made" in refused["message"]
+    assert refused["message"].splitlines()[-1].strip() == (
+        f"next: reenact fork {forks.parent[-8:]}:0 --set cancels=false --allow-write pay"
+    )
     forks.replays_exactly()
     allowed = (*SOONER, "--allow-write", "pay")
     doubted = forks.fork("plan#1", *allowed, status=3)

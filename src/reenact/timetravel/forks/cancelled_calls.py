@@ -70,7 +70,8 @@ class CancelledCalls:
                 begun = f"it was begun as {place}, and given up before it ended"
                 stops.doubted(taped.lane, call, begun, address, claim)
             elif call.effect is Effect.WRITE:
-                stops.stopped(taped.lane, call, given_up(self._calls.plan, call, why, shown), why)
+                error = given_up(self._calls.plan, call, why, stops.allowing(call) or shown)
+                stops.stopped(taped.lane, call, error, why)
             else:
                 session.faults.stop(session.diverged(unanswered(taped.recorded, why, shown)))
             return True

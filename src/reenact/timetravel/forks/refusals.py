@@ -95,10 +95,11 @@ def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
 
 def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefused:
     """The error for a write that was cancelled in the parent. Nothing cancels it now, and it is not allowed."""
+    allowed = "" if plan.only else f"; --allow-write {shlex.quote(call.name)} lets it be made"
     return EffectRefused(
         f"the {plan.noun} may not make this call: {why} (at {call.source or 'an unknown place'}; it was cancelled when "
         "it was recorded)",
-        cause="the change removed what had cancelled the call, so that its answer would be needed",
+        cause=f"the change removed what had cancelled the call, so that its answer would be needed{allowed}",
         next_command=next_command,
     )
 

@@ -63,11 +63,17 @@ class ForkStops:
         """Whether ``--allow-write`` lets a refused call be made."""
         return call.effect is Effect.WRITE and not self._plan.only
 
+    def allowing(self, call: Call) -> str:
+        """The command of a fork that may make a refused call; empty where ``--allow-write`` does not let it."""
+        if not self._may_be_allowed(call):
+            return ""
+        return again(self._session.run, replace(self._plan, allow_writes=(*self._plan.allow_writes, call.name)))
+
     def _instead(self, call: Call, found: LadderResult) -> str:
         """The next command: a fork that may make the call, or one that shows the recorded call."""
         plan = self._plan
-        if self._may_be_allowed(call):
-            return again(self._session.run, replace(plan, allow_writes=(*plan.allow_writes, call.name)))
+        if allowed := self.allowing(call):
+            return allowed
         if plan.live == "none" and not (plan.only or plan.resume or acts(call)):
             return again(self._session.run, replace(plan, live="reads"), *self._looked_at_first())
         if plan.only and found.place is not None and call.effect is Effect.READ and is_model(call):
