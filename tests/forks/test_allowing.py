@@ -169,6 +169,25 @@ if look() == 2:
 """
 
 
+MAILS = """
+    import reenact
+    @reenact.tool(effect="read")
+    def look(): return 1
+    @reenact.tool
+    def mail(text): return text
+    @reenact.tool
+    def mails(text): return text
+    mail(look())
+"""
+
+
+def test_a_name_that_was_given_too_is_not_proposed(forks: Forks) -> None:
+    forks.record(MAILS)
+    change = ("look#1", "--result", "look#1=2", "--allow-write", "mails")
+    idle = "mails was allowed to write, and was not called from event 0 on"
+    assert forks.fork(*change, "--allow-write", "mail")["remarks"] == [idle]
+
+
 def test_a_write_that_failed_in_an_earlier_fork_is_said_to_have_failed(forks: Forks) -> None:
     assert forks.record(PAYS) == ""
     told = []

@@ -165,7 +165,7 @@ def _unasked(plan: Plan, course: ForkCourse) -> Iterator[str]:
         if not meant((name,), *called):
             from difflib import get_close_matches  # imported late: few names are misspelled
 
-            near = get_close_matches(name, called, 1)
+            near = get_close_matches(name, [each for each in called if not meant(plan.allow_writes, each)], 1)
             perhaps = f"; did you mean {near[0]}?" if near else ""
             yield f"{name} was allowed to write, and was not called from event {plan.at} on{perhaps}"
 
