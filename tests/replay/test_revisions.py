@@ -207,3 +207,39 @@ def test_a_replay_that_is_interrupted_leaves_no_worktree(repository: Repository,
     process.communicate(timeout=30)
     assert process.returncode != 0
     assert repository.clean()
+
+
+def differing(repository: Repository, *words: str) -> str:
+    """What is said of the code of a replay that differs."""
+    done = repository.reenact("replay", "@", *words)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_run_that_went_on_with_uncommitted_code_is_not_that_of_the_commit(repository: Repository) -> None:
+    agent = "import os, signal\nif os.path.exists('die'): os.kill(os.getpid(), signal.SIGKILL)\nprint('committed')\n"
+    repository.write("agent.py", agent)
+    repository.commit("", "agent")
+    repository.write("die", "")
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    (repository.folder / "die").unlink()
+    repository.write("agent.py", agent.replace("committed", "edited"))
+    assert repository.reenact("resume", "@").stdout == "edited\n"
+    repository.git("checkout", "-q", "agent.py")
+    said = differing(repository)
+    assert "the code has changed since " in said and "--rev" not in said, said
+    assert "the recorded run had uncommitted changes to agent.py" in differing(repository, "--rev", "HEAD")
+
+
+@pytest.mark.parametrize("how", ["in a function", "unknown to git"])
+def test_code_that_no_commit_has_is_not_said_to_be_in_one(repository: Repository, how: str) -> None:
+    name = "agent.py" if how == "in a function" else "new.py"
+    text = "import reenact\n@reenact.record\ndef main(): print('edited')\nif __name__ == '__main__': main()\n"
+    repository.write(name, text)
+    recording = [] if how == "in a function" else ["-m", "reenact", "record", "--", sys.executable]
+    ran = [sys.executable, *recording, name]
+    subprocess.run(ran, cwd=repository.folder, env=repository.environment, check=True, timeout=60)
+    repository.write(name, text.replace("edited", "again"))
+    said = differing(repository)
+    assert "the code has changed since " in said and "--rev" not in said, said

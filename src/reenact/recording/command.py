@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -17,8 +16,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import asdict, dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
-from reenact.recording.git import Git
-from reenact.recording.head_commit import ANSWERED, REVISION
+from reenact.recording.git import ask_git
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
@@ -26,14 +24,10 @@ from reenact.store import open_store
 if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.call import Json
-    from reenact.facts.record import EvidenceNoted
     from reenact.facts.run import Run
-    from reenact.privacy import make_redactor
     from reenact.recording.sample import leave_out
     from reenact.seams.boot.signal_forwarder import SignalForwarder
 else:
-    EvidenceNoted = late("reenact.facts.record", "EvidenceNoted")
-    make_redactor = late("reenact.privacy", "make_redactor")
     leave_out = late("reenact.recording.sample", "leave_out")
 
 __all__ = ["ProgramEnd", "run_command"]
@@ -100,7 +94,7 @@ def run_command(
         "argv": list(argv),
     }
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
-        git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(facts)))
+        git = ask_git(os.getcwd(), boot.leave)
         Thread(target=meanwhile, name="reenact-meanwhile", daemon=True).start()
         status = run_program(command, boot.environment, close_fds=False, forwarding=forwarding)
         evidence = git.facts()
@@ -125,13 +119,6 @@ def _left_out(store: Store, run: Run, policy: Policy) -> str:
         return leave_out(store, run, policy)
     except ReenactError:  # then the run is kept
         return ""
-
-
-def _clean(facts: dict[str, Json]) -> str:
-    """The answers of git as a text that may be stored in a file, from which the child passes them through its own
-    gate."""
-    (record,) = make_redactor().clean(EvidenceNoted(None, REVISION, facts))
-    return json.dumps(record.value if isinstance(record, EvidenceNoted) else None)
 
 
 def _why_nothing(command: Sequence[str], failure: str) -> str:

@@ -5,14 +5,24 @@ Only the parent of a recorded command runs git, while the program runs.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.late import late
+from reenact.recording.head_commit import ANSWERED, REVISION
+
+if TYPE_CHECKING:
+    from reenact.facts.record import EvidenceNoted
+    from reenact.privacy import make_redactor
+else:
+    EvidenceNoted = late("reenact.facts.record", "EvidenceNoted")
+    make_redactor = late("reenact.privacy", "make_redactor")
 
 LONGEST_DIFF: Final = 1 << 20
 """The most bytes of a diff that are kept."""
@@ -85,6 +95,23 @@ class Git:
             return subprocess.Popen(command, env=environment, **quiet)
         except OSError:
             return None
+
+
+def ask_git(folder: str, leave: Callable[[str, str], object]) -> Git:
+    """Ask git about the folder of a program that is about to be recorded, and leave the answers for its process.
+
+    Args:
+        folder: Where the program runs.
+        leave: Leaves a text under a name in the boot's private directory.
+    """
+    return Git(folder, lambda facts: leave(ANSWERED, _clean(facts)))
+
+
+def _clean(facts: dict[str, Json]) -> str:
+    """The answers of git as a text that may be stored in a file, from which the child passes them through its own
+    gate."""
+    (record,) = make_redactor().clean(EvidenceNoted(None, REVISION, facts))
+    return json.dumps(record.value if isinstance(record, EvidenceNoted) else None)
 
 
 def _answer(process: subprocess.Popen[bytes] | None, *, failed: bool = False) -> bytes | None:

@@ -93,6 +93,7 @@ class ProcessToStart:
         silent: Whether its output is dropped.
         again: Whether it may be run a second time, because it changes nothing in the world.
         place: The private directory for its boot, which does not exist yet; None for one among the temporary files.
+        booted: Called once its private directory is there, before it starts.
         alone: For foreign code, the whole environment beside the recorded variables; None for today's.
     """
 
@@ -109,6 +110,7 @@ class ProcessToStart:
     silent: bool = False
     again: bool = False
     place: Path | None = None
+    booted: Callable[[Boot], object] = lambda boot: None
     alone: Mapping[str, str] | None = None
 
     @property
@@ -232,6 +234,7 @@ def _ran(process: ProcessToStart, start_it: Starter) -> ProcessEnd:
     lent = sorted(name for name, value in environment.items() if today.get(name) != value)
     told = {**process.instructions, LENT: lent, BASES: moved_bases(environment, today, lent)}
     with Boot(told, environment, hash_seed=seed, show_seed=shown, place=process.place) as boot:
+        process.booted(boot)
         program = find_program(start.argv, boot.environment.get("PATH"))
         with tempfile.TemporaryFile() as given:
             given.write((process.given or "").encode())

@@ -14,6 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.replaying.worktree import files_at
 
 PROCESS: Final = "kit.process"
 """The note with the digests of a run's own source files."""
@@ -76,22 +77,30 @@ def changed_files(sources: Mapping[str, str], folder: str) -> list[str]:
 def _digest(path: str) -> str:
     try:
         with open(path, "rb") as file:
-            return hashlib.blake2b(file.read(_READ), digest_size=16).hexdigest()
+            return _digest_of(file.read(_READ))
     except OSError:
         return ""
 
 
-def in_words(changed: list[str], revision: Mapping[str, Any], run: Run, used: Iterable[str]) -> str:
+def _digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data[:_READ], digest_size=16).hexdigest()
+
+
+def in_words(
+    sources: Mapping[str, str], folder: str, revision: Mapping[str, Any], run: Run, used: Iterable[str]
+) -> str:
     """The changed files, in words, with the command that runs the recorded code if a commit has it; empty without
-    changes. A commit has that code if no file that the run used had uncommitted changes, judged by the names of the
-    files alone.
+    changes. A commit has that code if it has the sources as they were, and no file that the run used had uncommitted
+    changes, judged by the names of the files alone.
 
     Args:
-        changed: The files.
+        sources: The source files that the run has loaded: digests by path.
+        folder: The start of relative paths.
         revision: The run's facts on its commit, and on uncommitted changes.
         run: The run.
         used: The files that the run has loaded or read.
     """
+    changed = changed_files(sources, folder)
     if not changed:
         return ""
     commit = str(revision.get("commit") or "")[:_COMMIT]
@@ -100,5 +109,9 @@ def in_words(changed: list[str], revision: Mapping[str, Any], run: Run, used: It
     line = f"the code has changed {since} ({', '.join(changed[:_SHOWN])}{more})"
     names = set(map(os.path.basename, used))
     if not commit or any(os.path.basename(str(each)) in names for each in revision.get("changed") or ()):
+        return line
+    inside = {path: digest for path, digest in sources.items() if not os.path.isabs(path) and not path.startswith("..")}
+    held = files_at(folder, str(revision["commit"]), inside)
+    if any(path not in held or _digest_of(held[path]) != digest for path, digest in inside.items()):
         return line
     return f"{line}; `reenact replay {tail(run.id)} --rev {commit}` runs the recorded code"

@@ -156,10 +156,15 @@ def changed_code(url: str, run: Run, moved: Tree | None) -> str:
     Cost: a read of each file.
     """
     with open_store(url) as store:
-        sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
-        read = [name.removeprefix(FILE) for name in store.open(run).notes(None) if name.startswith(FILE)]
-        changed = code_changes.changed_files(sources, sources_folder(store, run, moved))
-    return code_changes.in_words(changed, note, run, (*sources, *read))
+        return changed_code_in(store, run, moved)
+
+
+def changed_code_in(store: Store, run: Run, moved: Tree | None) -> str:
+    """See ``changed_code``; ``store`` has the run."""
+    sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
+    read = [name.removeprefix(FILE) for name in store.open(run).notes(None) if name.startswith(FILE)]
+    folder = sources_folder(store, run, moved)
+    return code_changes.in_words(sources, folder, note, run, (*sources, *read))
 
 
 def sources_folder(store: Store, run: Run, moved: Tree | None) -> str:

@@ -15,6 +15,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.served_requests import preamble_of
 from reenact.facts.thinned_runs import require_bodies
+from reenact.recording.git import ask_git
 from reenact.replaying.agent_process import ProcessToStart, run_process
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
@@ -83,7 +84,10 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     plan, child = code.plan, make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     more = {"child": child, "plan": plan.to_json()}
     given = None if asks_people(plan) else plan.input if isinstance(plan.input, str) else ""
-    left = run_process(ProcessToStart("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
+    process = ProcessToStart("fork", url, run, code.start, code.tree, options, more, live=True, given=given)
+    if code.tree is None:
+        process = replace(process, booted=lambda boot: ask_git(code.start.cwd, boot.leave))
+    left = run_process(process)
     text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run) and report.events:  # a server's process has another status than its request
