@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import pytest
 
@@ -226,3 +227,28 @@ def test_a_change_of_what_the_code_asks_no_more_is_said(forks: Forks) -> None:
     report = forks.fork("plan#1", "--result", 'look#2={"found": 7}', status=1)
     assert "event 2 (look) was not requested again as recorded: its change had no effect" in report["message"]
     assert any("the code has changed since the recording (agent.py)" in each for each in report["remarks"])
+
+
+EDITED = """
+    import reenact
+    @reenact.tool(effect="read")
+    def look(n): return n
+    print("edited", look(1), look(2))
+"""
+
+
+def test_the_plan_and_the_report_of_a_fork_name_code_that_has_changed(forks: Forks) -> None:
+    forks.record(EDITED.replace('"edited", ', ""))
+    change = ("--result", "look#2=7")
+
+    def said() -> list[bool]:
+        planned = forks.desk.run("fork", f"{forks.parent}:0", *change, "--dry-run").stdout
+        report = forks.fork(0, *change, "--live", "none")
+        with reenact.open_store(str(forks.desk.folder / ".reenact")) as store:
+            plan = reenact.fork(forks.parent, 0, store=store, dry_run=True)
+        line = "the code has changed since the recording (agent.py)"
+        return [line in planned, line in report["remarks"], line in "\n".join(plan.remarks)]
+
+    assert said() == [False] * 3
+    (forks.desk.folder / "agent.py").write_text(textwrap.dedent(EDITED))
+    assert said() == [True] * 3

@@ -22,7 +22,9 @@ from reenact.facts.served_requests import arrives
 from reenact.replaying.agent_process import environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
-from reenact.replaying.replay_launch import project_of
+from reenact.replaying.relocation import relocated
+from reenact.replaying.replay_launch import changed_code_in, project_of
+from reenact.replaying.worktree import kept_revision
 from reenact.seams.process_setting import variables_now
 from reenact.store.nested_runs import holder_of
 from reenact.timetravel.forks.allowed_names import require_known, with_settings
@@ -59,6 +61,7 @@ class DryRun:
         stops: The names of other such calls, which may not be made, or may have changed the world already. If the fork
             waits for such a call, the fork stops.
         impossible: Why the changes cannot be made in later recorded model requests; the fork would stop there.
+        remarks: What else differs from the recording: the code that has changed since.
     """
 
     first_line: str
@@ -73,6 +76,7 @@ class DryRun:
     allowed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)
     stops: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The forecast as JSON-able data."""
@@ -109,7 +113,7 @@ class DryRun:
             told.append(f"  may be sent to  {each.host}{keys}" + (f": {each.remark}" if each.remark else ""))
         told += [f"  change          {text}" for text in self.changes]
         told += [f"  cannot be sent  {text}" for text in self.impossible]
-        return told
+        return told + [f"  code            {text}" for text in self.remarks]
 
 
 def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
@@ -127,6 +131,8 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     require_known(store, recording.run, plan)
     plan = with_settings(with_command(plan, recording.run, options))
     require_code(recording.run, plan, start_of(recording.run, options, project_of()))
+    today = not (plan.rev or kept_revision(recording.run))
+    since = changed_code_in(store, *relocated(recording.run, project_of())) if today else ""
     frozen = after = 0
     counts: tuple[Counter[str], ...] = tuple(Counter() for _ in range(6))
     again, writes, allowed, unanswered, stops, impossible = counts
@@ -178,6 +184,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         dict(allowed),
         dict(unanswered),
         dict(stops),
+        remarks=(since,) if since else (),
     )
 
 

@@ -74,7 +74,8 @@ def fork_run(
     run, moved = relocated(run, project)
     with code_of(run, plan, start_of(run, options, project), moved) as code:
         report = _forked(url, run, code, options)
-        since = changed_code(url, run, code.tree) if report.exit_code == 1 and not code.plan.rev else ""
+        said = not code.plan.rev and (report.exit_code == 1 or not plan.resume)  # a resumption may be of mended code
+        since = changed_code(url, run, code.tree) if said else ""
     remarks = (*report.remarks, since) if since else report.remarks
     return replace(report, first_line=first_line(run.id, plan), remarks=remarks)
 
