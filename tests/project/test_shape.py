@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "engine_size.py"
 
 MOST_LINES_OF_THE_ENGINE = 9_434
 """The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
-MOST_LINES_AROUND_IT = 47_461
+MOST_LINES_AROUND_IT = 47_459
 """The goal is 29,250."""
 MOST_ANY = 14.4
 """The goal is 15."""

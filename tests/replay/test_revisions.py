@@ -228,7 +228,7 @@ def test_a_run_that_went_on_with_uncommitted_code_is_not_that_of_the_commit(repo
     assert repository.reenact("resume", "@").stdout == "edited\n"
     repository.git("checkout", "-q", "agent.py")
     said = differing(repository)
-    assert "the code has changed since " in said and "--rev" not in said, said
+    assert "the code has changed since the recording (" in said and "--rev" not in said, said
     assert "the recorded run had uncommitted changes to agent.py" in differing(repository, "--rev", "HEAD")
 
 
@@ -242,4 +242,4 @@ def test_code_that_no_commit_has_is_not_said_to_be_in_one(repository: Repository
     subprocess.run(ran, cwd=repository.folder, env=repository.environment, check=True, timeout=60)
     repository.write(name, text.replace("edited", "again"))
     said = differing(repository)
-    assert "the code has changed since " in said and "--rev" not in said, said
+    assert "the code has changed since the recording (" in said and "--rev" not in said, said

@@ -103,15 +103,13 @@ def in_words(
     changed = changed_files(sources, folder)
     if not changed:
         return ""
-    commit = str(revision.get("commit") or "")[:_COMMIT]
+    commit = str(revision.get("commit") or "")
     more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    since = f"since {commit}" if commit else "since the recording"
-    line = f"the code has changed {since} ({', '.join(changed[:_SHOWN])}{more})"
     names = set(map(os.path.basename, used))
-    if not commit or any(os.path.basename(str(each)) in names for each in revision.get("changed") or ()):
-        return line
+    dirty = any(os.path.basename(str(each)) in names for each in revision.get("changed") or ())
     inside = {path: digest for path, digest in sources.items() if not os.path.isabs(path) and not path.startswith("..")}
-    held = files_at(folder, str(revision["commit"]), inside)
-    if any(path not in held or _digest_of(held[path]) != digest for path, digest in inside.items()):
-        return line
-    return f"{line}; `reenact replay {tail(run.id)} --rev {commit}` runs the recorded code"
+    held = files_at(folder, commit, inside) if commit and not dirty else {}
+    has = held and all(path in held and _digest_of(held[path]) == digest for path, digest in inside.items())
+    since = commit[:_COMMIT] if has else "the recording"
+    line = f"the code has changed since {since} ({', '.join(changed[:_SHOWN])}{more})"
+    return f"{line}; `reenact replay {tail(run.id)} --rev {since}` runs the recorded code" if has else line
