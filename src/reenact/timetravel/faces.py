@@ -80,14 +80,14 @@ def side_of(recording: Recording, *, sent: bool = True) -> Side:
     return replace(_side(recording, list(_looked_at(recording, sent))), sent=sent)
 
 
-def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, Side, int] | None:
+def beginnings(left: Recording, right: Recording, further: int, *, sent: bool) -> tuple[Side, Side, int] | None:
     """The calls of two runs up to their first difference by number, and ``further`` ones after it.
 
     Returns:
         The two sides, and the number of calls before the difference; None where the runs are the same. The cost does
-        not depend on the calls after the difference.
+        not depend on the calls after the difference. ``sent``: see ``Side``.
     """
-    ours, theirs = _looked_at(left, True), _looked_at(right, True)
+    ours, theirs = _looked_at(left, sent), _looked_at(right, sent)
     seen: tuple[list[_Look], list[_Look]] = ([], [])
     alike = 0
     for one, other in zip_longest(ours, theirs):
@@ -100,7 +100,7 @@ def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, S
         return None
     seen[0].extend(islice(ours, further))
     seen[1].extend(islice(theirs, further))
-    return _side(left, seen[0]), _side(right, seen[1]), alike
+    return replace(_side(left, seen[0]), sent=sent), replace(_side(right, seen[1]), sent=sent), alike
 
 
 def _alike(one: Face, other: Face) -> bool:

@@ -84,13 +84,15 @@ class Comparison:
     Args:
         left: One run.
         right: The run it is compared with.
+        sent: Whether a model request is compared as a fork sent it; if not, as the agent's code made it.
 
     Attributes:
         recordings: The logs of both.
     """
 
-    def __init__(self, left: Recording, right: Recording) -> None:
+    def __init__(self, left: Recording, right: Recording, *, sent: bool = True) -> None:
         self.recordings = (left, right)
+        self._sent = sent
 
     @cached_property
     def first_difference(self) -> Pair | None:
@@ -100,7 +102,7 @@ class Comparison:
         it."""
         if "_laid" in self.__dict__:
             return self._pair(self._laid, self._laid.first())
-        found = beginnings(*self.recordings, 2 * _NEAR)
+        found = beginnings(*self.recordings, 2 * _NEAR, sent=self._sent)
         if found is None:
             return None
         left, right, alike = found
@@ -147,7 +149,7 @@ class Comparison:
     @cached_property
     def _laid(self) -> RunPair:
         left, right = self.recordings
-        return RunPair(*compared(side_of(left), side_of(right)))
+        return RunPair(*compared(side_of(left, sent=self._sent), side_of(right, sent=self._sent)))
 
 
 _SIDES = ("left", "right")

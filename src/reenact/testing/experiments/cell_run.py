@@ -117,7 +117,7 @@ def _done(
                 asks: Asks = "never" if told.stopped else "again" if fresh else "missing"
                 court = CellCourt(row.name, (store,), Path(place.folder), asks)
                 found = judgement(_expected(row), now, court, Path(place.project))
-                return _judged(row, candidate, repeat, told, found, Comparison(then, now))
+                return _judged(row, candidate, repeat, told, found, Comparison(then, now, sent=False))
     except ReenactError as error:
         spent = CLOCK.mono_us() - since
         return CellResult(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
@@ -154,7 +154,7 @@ def _of_import(
         status: Status = said
         if said in ("passed", "failed") and not (expected or row.same or found.report.raised):
             status = "ran"
-        comparison = Comparison(store.open(row.run), found.today)
+        comparison = Comparison(store.open(row.run), found.today, sent=False)
         scope = RunScope(found.today.run, lambda: found.today)
         cost, tokens = (scope.value(name) for name in ("cost", "tokens"))
         return CellResult(
